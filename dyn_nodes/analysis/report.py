@@ -16,7 +16,7 @@ from typing import Any
 from dyn_nodes.analysis.run_plots import HIGHEST_USE, Plot
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
-from dyn_nodes.measures import measure_of
+from dyn_nodes.measures import measure_of, percent_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.assumptions import lines
@@ -104,6 +104,7 @@ def write_report(
         loads=_loads_table(record, summary),
         margins=_margins_table(summary),
         friction=_friction_section(record.machine, summary),
+        states=_states_section(summary),
         events=_events_table(summary),
         machine=_machine_section(record.machine, summary),
         topics=_topics_table(record, summary),
@@ -183,7 +184,7 @@ def _tiles(summary: Mapping[str, Any]) -> str:
 def _load_tile(greatest: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if greatest is None:
         return []
-    value = 'no rated load' if greatest['value'] is None else f'{100.0 * greatest["value"]:.0f} %'
+    value = 'no rated load' if greatest['value'] is None else f'{percent_of(greatest["value"])} %'
     return [(f'Greatest load of the rated load ({greatest["stage"]})', value)]
 
 
@@ -223,9 +224,10 @@ def _margins_table(summary: Mapping[str, Any]) -> str:
         text = measure_of(name)
         value = '—' if least['value'] is None else text.display(least['value'])
         edge = (least['edge'] or '—').replace('_', ' ')
-        time, band = _number(least['time_s'], '.2f', ' s'), least['band'] or '—'
-        rows.append((text.label, value, band, time, edge, text.meaning))
-    return html_table(('measure', 'least', 'band', 'first at', 'over', 'meaning'), rows, numbers=(1, 3))
+        time = _number(least['time_s'], '.2f', ' s')
+        word = '—' if least['value'] is None else text.word(least['value'], least['band'])
+        rows.append((text.label, value, word, time, edge, text.meaning))
+    return html_table(('measure', 'least', 'state', 'first at', 'over', 'meaning'), rows, numbers=(1, 3))
 
 
 def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
@@ -272,6 +274,14 @@ def _assumed_values(machine: Machine) -> str:
         return ''
     table = html_table(('value', 'why it is assumed'), sorted(machine.assumed.items()), numbers=())
     return f'<details><summary>{len(machine.assumed)} assumed values of the machine file</summary>{table}</details>'
+
+
+def _states_section(summary: Mapping[str, Any]) -> str:
+    """Return the states of the machine in the words of the cockpit; empty if they are unknown."""
+    if not summary.get('states'):
+        return ''
+    rows = [(f'{entry["time_s"]:.2f} s', entry['words'], entry['figures']) for entry in summary['states']]
+    return f'<section><h2>States</h2>\n{html_table(("from", "state", ""), rows, numbers=())}</section>'
 
 
 def _events_table(summary: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from dyn_nodes.analysis.report import write_report
 from dyn_nodes.analysis.run_plots import PLOTS, make_plots
 from dyn_nodes.analysis.run_record import read_run
-from dyn_nodes.analysis.summary import summarize, write_summary
+from dyn_nodes.analysis.summary import states_of, summarize, write_summary
 
 Progress = Callable[[str, float], None]
 
@@ -61,6 +61,7 @@ def make_outcome(
     record = read_run(bag, config, namespace, lambda done, total: notify('reading the bag', 0.5 * done / total))
     summary = summarize(record, wall_time)
     summary['made_at'] = datetime.now().astimezone().strftime('%Y-%m-%d %H:%M')
+    summary['states'] = states_of(record, namespace)
     summary.update(extra or {})
     directory.mkdir(parents=True, exist_ok=True)
     files = directory / 'summary.json', directory / 'report.html'

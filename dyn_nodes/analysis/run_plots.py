@@ -30,7 +30,7 @@ from dyn_nodes.analysis.plots import (
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import greatest_use, tightest_wheel
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.measures import STAGE_STARTS, measure_of
+from dyn_nodes.measures import STAGE_STARTS, measure_of, percent_of
 
 HIGHEST_USE = 2.0  # greatest friction use that is drawn
 HIGHEST_UTILISATION = 2.0  # greatest utilisation that is drawn
@@ -107,7 +107,8 @@ def plot_load_moment(record: RunRecord) -> Figure:
             axes.text(0.003 * record.duration, 100.0 * start, f' {stage}', va='bottom', color=GREY)
         if np.isfinite(percent).any():
             peak = int(np.nanargmax(percent))
-            _mark_peak(axes, record, time[peak], percent[peak], f'{percent[peak]:.0f} % at {time[peak]:.2f} s', BLUE)
+            text = f'{percent_of(percent[peak] / 100.0)} % at {time[peak]:.2f} s'
+            _mark_peak(axes, record, time[peak], percent[peak], text, BLUE)
     _mark_contact(axes, record)
     axes.set_ylim(0.0, max(125.0, 1.1 * axes.get_ylim()[1]))
     axes.set_ylabel('load, % of rated')

@@ -19,6 +19,8 @@ RECOVERED_TILT = math.radians(2.0)
 """Greatest tilt of a recovered machine, rad."""
 ROUND_OFF = 1e-9
 """Round-off of a margin over its greatest value in the run."""
+MOST_INSTANTS = 2000
+"""Greatest number of instants whose states are compared."""
 DEFAULT_OVERTURN_ANGLE = math.radians(75.0)
 
 
@@ -75,6 +77,27 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         'payload_interval_kg': weighed_at_end(record),
         'assumed': plain(record.assumed),
     }
+
+
+def states_of(record: RunRecord, namespace: str | None = None) -> list[dict[str, Any]] | None:
+    """Return the changes of the state of the machine in the words of the cockpit; None if the bag lacks joint states.
+
+    Each has its time, s, the words and their figures at that time. Of a long run at most `MOST_INSTANTS` are compared.
+    """
+    from dyn_nodes.middleware.bags import BagError
+    from dyn_nodes.nodes.bag_snapshots import RATE, read_replay
+
+    rate = min(RATE, MOST_INSTANTS / max(record.duration, 1e-3))
+    try:
+        replay = read_replay(record.data.path, record.machine, namespace, rate)
+    except BagError:
+        return None
+    states: list[dict[str, Any]] = []
+    for time, snapshot in zip(replay.times, replay.snapshots):
+        situation = snapshot.situation
+        if situation is not None and (not states or states[-1]['words'] != situation.words):
+            states.append({'time_s': time, 'words': situation.words, 'figures': situation.figures})
+    return states
 
 
 def greatest_utilisation(record: RunRecord) -> dict[str, Any] | None:

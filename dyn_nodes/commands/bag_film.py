@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out
@@ -11,6 +14,10 @@ from dyn_nodes.commands.recorded_machine import Recorded, add_machine_options, r
 
 MOST_BAGS = 4
 LARGEST, MOST_PICTURES = 4096, 5000
+LENGTH = between(0.1, 3600.0)
+"""Type of an option for the duration of a film, s."""
+SAMPLES = 8
+"""Number of pictures whose colours a GIF has."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -21,6 +28,7 @@ def add_parser(verbs: Subparsers) -> None:
         'Make a film of one bag or of several side by side: GIF, WebP or PNG.',
         'dyn-nodes bag film runs/latest/bag -o run.gif\n'
         'dyn-nodes bag film runs/latest/bag -o tipping.webp --from 7 --to 15 --speed 0.5\n'
+        'dyn-nodes bag film runs/latest/bag -o slow.gif --length 180\n'
         'dyn-nodes bag film runs/first/bag runs/second/bag -o both.gif --camera Side',
     )
     parser.add_argument('bags', metavar='BAG', nargs='+', help='a bag directory, or one .mcap or .db3 file')
@@ -30,7 +38,9 @@ def add_parser(verbs: Subparsers) -> None:
         '--from', dest='start', type=instant, default=0.0, metavar='S', help='start, from the first instant (0)'
     )
     parser.add_argument('--to', dest='stop', type=instant, metavar='S', help='end, from the first instant (the end)')
-    parser.add_argument('--speed', type=between(0.01, 100.0), default=1.0, metavar='X', help='times real time (1)')
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument('--speed', type=between(0.01, 100.0), default=1.0, metavar='X', help='times real time (1)')
+    pace.add_argument('--length', type=LENGTH, metavar='S', help='duration of the film, in place of --speed')
     parser.add_argument(
         '--rate', type=between(1.0, 50.0), default=12.0, metavar='HZ', help='frame rate of the film (12)'
     )
@@ -46,26 +56,41 @@ def run_film(args: argparse.Namespace) -> int:
     Raises:
         CommandError: an option, a bag or the file can't be used.
     """
+    from dyn_nodes.commands import tables
+    from dyn_nodes.nodes.bag_snapshots import RATE
     from dyn_nodes.viewer.picture import save
 
     size = _check(args)
     runs = [read_recorded(bag, args) for bag in args.bags]
     stop = max(run.replay.duration for run in runs) if args.stop is None else args.stop
-    step = args.speed / args.rate
-    count = int((stop - args.start) / step + 1e-9) + 1
+    speed = args.speed if args.length is None else max((stop - args.start) / args.length, 0.0)
+    if args.rate > RATE * speed > 0.0:  # slow motion: read with an instant for each picture
+        runs = [read_recorded(bag, args, args.rate / speed) for bag in args.bags]
+    step = speed / args.rate
+    count = int((stop - args.start) / step + 1e-9) + 1 if step > 0.0 else 0
     if not 1 <= count <= MOST_PICTURES:
         raise CommandError(
             f'expected 1 to {MOST_PICTURES} pictures, found {max(count, 0)}: --from, --to, --rate, --speed'
         )
     times = [args.start + step * k for k in range(count)]
+    print(f'{args.out}: drawing {count} pictures', file=sys.stderr)
     try:
-        pictures = _beside([_film(run, times, size, args, k) for k, run in enumerate(runs)])
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        save(args.out, pictures, 1.0 / args.rate)
+        samples = _beside(runs, times[:: max(1, count // SAMPLES)], size, args)
+        with tables.progress() as bar:
+            pictures = bar.track(_beside(runs, times, size, args), count, description=args.out.name)
+            save(args.out, pictures, 1.0 / args.rate, samples)
     except OSError as error:
         raise CommandError(f'{args.out} cannot be written: {error.strerror or error}') from None
     print(f'{args.out}: {count} pictures, {count / args.rate:.1f} s, {args.out.stat().st_size / 1e6:.2f} MB')
     return 0
+
+
+def write_film(bag: Path, out: Path, machine: str, length: float) -> None:
+    """Make a film of a duration, s, of a bag of a machine with the defaults of the options. Raises as `run_film`."""
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    run_film(parser.parse_args(['film', str(bag), '-o', str(out), '--machine', machine, '--length', f'{length:g}']))
 
 
 def _check(args: argparse.Namespace) -> tuple[int, int]:
@@ -84,16 +109,18 @@ def _check(args: argparse.Namespace) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, index: int) -> list[Any]:
-    from dyn_nodes.viewer.picture import recorded_film
-
-    titles = args.title or []
-    title = titles[index] if index < len(titles) else run.robot.name.replace('_', ' ')
-    return list(recorded_film(run.replay, run.robot, times, size, args.camera, run.load_link, title))
-
-
-def _beside(films: list[list[Any]]) -> list[Any]:
-    """Return the pictures of all films side by side."""
+def _beside(runs: list[Recorded], times: list[float], size: tuple[int, int], args: argparse.Namespace) -> Iterator[Any]:
+    """Yield the pictures of all runs side by side."""
     import numpy as np
 
-    return [np.concatenate(pictures, axis=1) for pictures in zip(*films)]
+    from dyn_nodes.viewer.picture import recorded_film
+
+    titles = [run.robot.name.replace('_', ' ') for run in runs]
+    given = (args.title or [])[: len(titles)]
+    titles[: len(given)] = given
+    films = (
+        recorded_film(run.replay, run.robot, times, size, args.camera, run.load_link, title)
+        for run, title in zip(runs, titles)
+    )
+    for pictures in zip(*films):
+        yield np.concatenate(pictures, axis=1)

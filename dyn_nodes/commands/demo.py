@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out
+from dyn_nodes.commands.bag_film import LENGTH, write_film
 from dyn_nodes.commands.option_types import count, positive
 from dyn_nodes.common.extras import lacking
 
@@ -29,7 +30,7 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers,
         'demo',
         'Run the log-loader, which tips and recovers, and make a report.',
-        'dyn-nodes demo\ndyn-nodes demo --fast\ndyn-nodes demo --no-recovery --out /tmp/runs',
+        'dyn-nodes demo\ndyn-nodes demo --fast --film 180\ndyn-nodes demo --no-recovery --out /tmp/runs',
     )
     parser.add_argument('--fast', action='store_true', help='print lines of progress, without dashboard and cockpit')
     parser.add_argument(
@@ -57,6 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         '--duration', type=positive(3600.0, 's'), default=24.0, metavar='S', help='simulated time (default: 24)'
     )
+    parser.add_argument('--film', type=LENGTH, metavar='S', help='also make a film of this duration: film.gif')
     add_out(parser, 'directory for the results (runs)', default=Path('runs'))
 
 
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: a wrong option, a missing package, or the nodes can't be started.
     """
-    absent = lacking('plots', *(['viewer'] if args.viewer and not args.fast else []))
+    absent = lacking('plots', *(['viewer'] if args.film or (args.viewer and not args.fast) else []))
     if absent is not None:
         raise CommandError(absent + ('; --fast and --no-viewer need no cockpit' if 'viser' in absent else ''))
     from rich.console import Console
@@ -108,6 +110,8 @@ def run(args: argparse.Namespace) -> int:
     _print_time(console, time.monotonic() - started, outcome)
     if outcome.bag.is_dir():
         point_latest(directory)  # also without a report: later commands then name this run
+        if args.film and not outcome.interrupted:
+            write_film(outcome.bag, directory / 'film.gif', MACHINE, args.film)
     return status if made else status or 1
 
 

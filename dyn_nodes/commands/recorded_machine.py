@@ -34,8 +34,8 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--namespace', metavar='NS', help='of the machine, if a bag contains several')
 
 
-def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
-    """Return the run in a bag.
+def read_recorded(path: str, args: argparse.Namespace, rate: float = 0.0) -> Recorded:
+    """Return the run in a bag, with at least `rate` instants a second.
 
     Raises:
         CommandError: the bag, the machine or its description can't be used.
@@ -44,16 +44,16 @@ def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
     from dyn_nodes.middleware.bags import BagError
     from dyn_nodes.model import load_machine
     from dyn_nodes.model.named import machine_files
-    from dyn_nodes.nodes.bag_snapshots import read_replay
+    from dyn_nodes.nodes.bag_snapshots import RATE, read_replay
     from dyn_nodes.viewer.robot import RobotError, load_robot
 
     try:
         machine = load_machine(*machine_files(args.machine, args.config)) if args.machine else None
-        replay = read_replay(path, machine, args.namespace)
+        replay = read_replay(path, machine, args.namespace, max(rate, RATE))
         if machine is None:
             machine = _named_in(replay.description)
             if machine is not None:  # read again with its wheels and its load
-                replay = read_replay(path, machine, args.namespace)
+                replay = read_replay(path, machine, args.namespace, max(rate, RATE))
         description = replay.description or (machine.urdf if machine is not None else '')
         if not description:
             raise CommandError(f'{path}: expected robot_description in the bag, or --machine; found neither')

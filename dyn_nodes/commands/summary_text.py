@@ -27,7 +27,7 @@ def print_summary(console: Console, outcome: Outcome) -> None:
 def _colour(summary: dict[str, Any]) -> str:
     if summary.get('failure') or summary['overturned']:
         return 'red'
-    return 'green' if summary['recovered'] else 'yellow'
+    return 'green' if summary['recovered'] or summary['lift_off_time_s'] is None else 'yellow'
 
 
 def _print_aligned(console: Console, rows: list[tuple[str, str]]) -> None:
@@ -57,7 +57,12 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             text = measure_of(name)
             value = text.display(least['value'])
             edge = f' ({least["edge"].replace("_", " ")})' if least['edge'] else ''
-            rows.append((f'least {text.label}', f'{value}, {least["band"]}, at {least["time_s"]:.2f} s{edge}'))
+            rows.append(
+                (
+                    f'least {text.label}',
+                    f'{value}, {text.word(least["value"], least["band"])}, at {least["time_s"]:.2f} s{edge}',
+                )
+            )
     tightest = tightest_wheel(summary['max_friction_use'])
     if tightest is not None:
         use = summary['max_friction_use'][tightest]

@@ -18,6 +18,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array, Indices
 from dyn_nodes.governor.bringing_down import best, ways_of
 from dyn_nodes.governor.drives import Drives, OilDrives
+from dyn_nodes.governor.lanes import STILL
 from dyn_nodes.governor.law import decide_fields, questions
 from dyn_nodes.governor.motion_check import MotionCheck
 from dyn_nodes.governor.prediction import eases_of, predict_fields, predict_stops
@@ -376,6 +377,25 @@ class StopPredictor:
         request.leads[0], request.enough[0] = float(toward is not None), enough
         predict_fields(*request, *self._its_result, *fields_of(self.situation))
         return _stop(self._its_result, 0)
+
+    def rest_after(self) -> Array:
+        """Return positions (n,) of the joints, rad or m, after the stop from the outputs issued last, or NaN.
+
+        They are of the last variant: of the longest delay, which moves farthest.
+        """
+        queue, wait = self.sent.queue, self.sent.waits[-1]
+        surroundings, support = self.surroundings.vector[-1], self.support.vector[-1]
+        state, after, seen = self.states.vectors[-1].copy(), np.empty(self.states.layout.size), np.empty(2)
+        volts = self._latest.copy()
+        for row in range(self.times.longest):
+            if row >= wait + self.times.lasting:
+                volts -= np.clip(volts, -self.levers.change, self.levers.change)
+            applied = queue[len(queue) - wait + row] if row < wait else volts
+            self.model.kernels.stride(state, applied, surroundings, support, after, seen)
+            state, after = after, state
+            if not volts.any() and not seen[1] >= STILL:
+                break
+        return state[: self.states.layout.velocities]
 
     # -- a wheel that has lifted -------------------------------------------------------------------------------------
 

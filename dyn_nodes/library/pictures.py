@@ -34,7 +34,7 @@ def film_run(
     step = speed / rate
     times = [step * k for k in range(int(shown.recording.duration / step + 1e-9) + 1)]
     text = shown.name if title is None else title
-    pictures = list(recorded_film(shown.recording, shown.robot, times, size, camera, shown.load_link, text))
+    pictures = recorded_film(shown.recording, shown.robot, times, size, camera, shown.load_link, text)
     save(path, pictures, 1.0 / rate)
     return path
 

@@ -5,25 +5,33 @@
         ...  # None after each small part of the computation, in the end a ReachBand
 
 The arm moves the payload outwards and inwards at its present height. The rated load is computed as by the load-moment
-indicator. Motion and the hydraulic lift capacity are not included.
+indicator. Motion and the hydraulic lift capacity are not included. Closed loops follow the joints of the arm. Without a
+swing there is one direction, and the band is a strip along it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.assembly import assemble
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.errors import AssemblyError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
 from dyn_nodes.monitor.allowance import upright_joints
+from dyn_nodes.multibody import build_tree
 from dyn_nodes.stability.equilibrium.gear import GearError
 from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
+STRIP = 0.1
+"""Half the angle of the strip of a machine without a swing, rad."""
 DIRECTIONS = 36
 """Number of directions in a full turn."""
 STEP, FINEST = 0.4, 0.02
@@ -32,6 +40,9 @@ CLOSE = 0.005
 """Greatest distance of the payload from its way, m."""
 INNERMOST = 0.5
 """Least distance of the payload from the axis of the swing, m."""
+BENT, CLOSING, OVERRUN = 0.01, 30, 1e-3
+"""Displacement of a joint with which the loops are tested, rad or m, greatest number of steps that close them, and
+distance beyond its limit within which a joint in a loop counts as within it, rad or m."""
 BEND = 1e-4
 """Change of a joint for a numerical derivative, rad or m."""
 SAME_POSTURE = 0.08
@@ -66,16 +77,17 @@ class ReachLimit:
     """Computes reach bands of a machine.
 
     Args:
-        machine: with a payload on an arm behind a joint that turns about the base's z axis.
+        machine: with a payload on an arm of joints that are driven, or moved by closed loops.
         share: rated share of the tipping load.
 
     Attributes:
-        swing, arm: names of the joints.
-        needed: names of all of them.
-        centre: (2,) point of the axis of the swing in axes of the base, m.
+        swing: name of the first joint of the arm that turns about the base's z axis; '' without one.
+        arm: names of the other joints between base and payload.
+        needed: names of all of them, and of the joints in loops with them.
+        centre: (2,) point of the axis of the swing, or of the first joint of the arm, in axes of the base, m.
 
     Raises:
-        GearError: the machine has no such arm, or no load-moment indicator.
+        GearError: the machine has no such arm, its joints do not move one by one, or it has no load-moment indicator.
     """
 
     def __init__(self, machine: Machine, share: float = 0.75) -> None:
@@ -83,15 +95,50 @@ class ReachLimit:
         link = machine.payload.link if machine.payload is not None else ''
         driven = {joint.name for joint in machine.actuated_joints}
         moving = [joint.name for joint in machine.movable_joints if link in moved_links(machine, joint)]
-        swings = upright_joints(machine)
-        if machine.constraints or not swings or not set(moving) <= driven or len(moving) < 2:
-            raise GearError(f'{machine.name}: expected an arm of driven joints without loops behind a swing')
-        self.swing = swings[0]
-        self.needed = {*moving}
+        loops = _joints_in_loops(machine)
+        if not set(moving) <= driven | loops or len(moving) < 2:
+            raise GearError(
+                f'{machine.name}: expected a payload on an arm of joints that are driven or in closed loops'
+            )
+        self.swing = next(iter(upright_joints(machine)), '')
         self.arm = [name for name in moving if name != self.swing]
-        self._limits = np.array([(machine.joint(name).lower, machine.joint(name).upper) for name in self.arm]).T
-        pose = self._poses(initial_positions(machine))[machine.joint(self.swing).child]
+        self._followers = sorted(loops - {*moving}) if loops & {*moving} else []
+        self.needed = {*moving, *self._followers}
+        self._limits = self._limits_of(self.arm)
+        pose = self._poses(initial_positions(machine))[machine.joint(self.swing or self.arm[0]).child]
         self.centre = np.asarray(pose[:2, 3])
+        if self._followers:
+            self._set_up_loops()
+
+    def _set_up_loops(self) -> None:
+        """Prepare the loops for `_closed`. Raises GearError if joints of the arm do not move one by one."""
+        machine = self.machine
+        fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=(), wheels=(), contacts=())
+        tree = build_tree(fixed)
+        self._blocks = ConstraintBlocks(tree, [entry.on(tree) for entry in machine.constraints])
+        self._held = [name for name in tree.velocity_names if name not in self._followers]
+        self._follower_limits = self._limits_of(self._followers)
+        start = initial_positions(machine)
+        for name in self.arm:
+            if not any(self._closed(start | {name: start[name] + step}) for step in (BENT, -BENT)):
+                raise GearError(f'{machine.name}: expected joints of the arm that move one by one, found {name}')
+
+    def _limits_of(self, names: list[str]) -> Array:
+        """Return the lower and upper limits (2, n) of joints, rad or m."""
+        return np.array([(self.machine.joint(name).lower, self.machine.joint(name).upper) for name in names]).T
+
+    def _closed(self, positions: Mapping[str, float]) -> dict[str, float] | None:
+        """Return positions with the joints in loops where the arm moves them; None beyond their limits."""
+        if not self._followers:
+            return dict(positions)
+        names = self._blocks.tree.position_names
+        try:
+            q = assemble(self._blocks, [positions[name] for name in names], held=self._held, iterations=CLOSING)
+        except AssemblyError:
+            return None
+        result = {**positions, **dict(zip(names, q.tolist()))}
+        there, (low, high) = [result[name] for name in self._followers], self._follower_limits
+        return result if (low - OVERRUN <= there).all() and (there <= high + OVERRUN).all() else None
 
     def _poses(self, positions: Mapping[str, float]) -> dict[str, Array]:
         return link_poses(self.machine.links, self.machine.joints, positions)
@@ -124,19 +171,19 @@ class ReachLimit:
             gravity: (3,) in axes of the ground, x along the heading of the base, m/s2.
         """
         start = dict(positions)
-        outwards, inwards = [self._joints(start)], list[Array]()
+        outwards, inwards = [start], list[dict[str, float]]()
         for sign, way in ((1.0, outwards), (-1.0, inwards)):
-            for joints in self._way(start, sign):
+            for there in self._way(start, sign):
                 yield None
-                if joints is not None:
-                    way.append(joints)
-        way_out = np.array([*reversed(inwards), *outwards])
-        distances = np.array([self.distance(self._at(start, joints)) for joints in way_out])
+                if there is not None:
+                    way.append(there)
+        way_out = [*reversed(inwards), *outwards]
+        distances = np.array([self.distance(there) for there in way_out])
         angles, is_closed = self._directions()
         reach, is_end = np.zeros(len(angles)), np.zeros(len(angles), dtype=bool)
         most = self.machine.payload.limit if self.machine.payload is not None else 0.0
         point = self.payload_point(start)[:2] - self.centre
-        offset = math.atan2(point[1], point[0]) - start[self.swing]
+        offset = math.atan2(point[1], point[0]) - start.get(self.swing, 0.0)
         for k, angle in enumerate(angles):
             if payload > most:
                 break
@@ -144,7 +191,7 @@ class ReachLimit:
             rated = dict[int, float]()
             while True:
                 for index in {low, high} - rated.keys():
-                    rated[index] = self._rated(self._at(start, way_out[index]) | {self.swing: angle}, gravity)
+                    rated[index] = self._rated(way_out[index], angle, gravity)
                     yield None
                 if rated[high] >= payload:
                     reach[k], is_end[k] = distances[high], high == len(way_out) - 1
@@ -157,17 +204,23 @@ class ReachLimit:
                     reach[k] = distances[low] + part * (distances[high] - distances[low])
                     break
                 middle = (low + high) // 2
-                rated[middle] = self._rated(self._at(start, way_out[middle]) | {self.swing: angle}, gravity)
+                rated[middle] = self._rated(way_out[middle], angle, gravity)
                 yield None
                 low, high = (middle, high) if rated[middle] >= payload else (low, middle)
-        yield ReachBand(self.centre, angles + offset, reach, is_end, is_closed, payload, way_out, distances)
+        if not self.swing:
+            angles, reach, is_end = np.array((-STRIP, STRIP)), reach.repeat(2), is_end.repeat(2)
+        joints = np.array([self._joints(there) for there in way_out])
+        yield ReachBand(self.centre, angles + offset, reach, is_end, is_closed, payload, joints, distances)
 
-    def _rated(self, positions: Mapping[str, float], gravity: Array) -> float:
-        """Return the rated load by stability, kg."""
-        return self.indicator.share * self.indicator.evaluate(positions, 0.0, gravity).tipping
+    def _rated(self, positions: Mapping[str, float], angle: float, gravity: Array) -> float:
+        """Return the rated load by stability, kg, with the swing at an angle, rad."""
+        turned = {**positions, self.swing: angle} if self.swing else positions
+        return self.indicator.share * self.indicator.evaluate(turned, 0.0, gravity).tipping
 
     def _directions(self) -> tuple[Array, bool]:
         """Return positions (n,) of the swing, rad, and whether they are a full turn."""
+        if not self.swing:
+            return np.zeros(1), False
         joint = self.machine.joint(self.swing)
         turn = joint.upper - joint.lower
         if not turn < 2.0 * math.pi:
@@ -188,13 +241,14 @@ class ReachLimit:
         point = self.payload_point(self._at(positions, joints))
         return np.array((np.linalg.norm(point[:2] - self.centre), point[2]))
 
-    def _way(self, positions: Mapping[str, float], sign: float) -> Iterator[Array | None]:
-        """Yield positions (m,) of the arm at growing (sign 1) or falling distances; None after a failed step."""
-        here, step = self._joints(positions), STEP
-        target = self._place(positions, here)
+    def _way(self, positions: dict[str, float], sign: float) -> Iterator[dict[str, float] | None]:
+        """Yield positions at growing (sign 1) or falling distances of the payload; None after a failed step."""
+        here, step = positions, STEP
+        target = self._place(positions, self._joints(here))
         while step >= FINEST:
             goal = target + np.array((sign * step, 0.0))
-            there = self._moved(positions, here, goal) if goal[0] > INNERMOST else None
+            joints = self._moved(here, self._joints(here), goal) if goal[0] > INNERMOST else None
+            there = None if joints is None else self._closed(self._at(here, joints))
             if there is None:
                 step *= 0.5
             else:
@@ -213,3 +267,23 @@ class ReachLimit:
             J = np.array([(self._place(positions, row) - here) / BEND for row in bent]).T
             new = np.clip(new + J.T @ np.linalg.solve(J @ J.T + 1e-6 * np.eye(2), error), *self._limits)
         return None
+
+
+def _joints_in_loops(machine: Machine) -> set[str]:
+    """Return the movable joints on the ways between the two ends of each constraint."""
+    movable = {joint.name for joint in machine.movable_joints}
+    result = set[str]()
+    for entry in machine.constraints:
+        if len(entry.ends) == 2:
+            ways = [_joints_below(machine, end.link) for end in entry.ends]
+            result |= (ways[0] ^ ways[1]) & movable
+    return result
+
+
+def _joints_below(machine: Machine, link: str) -> set[str]:
+    """Return the joints between the root link and a link."""
+    chain, names = {joint.child: joint for joint in machine.joints}, set[str]()
+    while link in chain:
+        names.add(chain[link].name)
+        link = chain[link].parent
+    return names

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.measures import BAND_OF_STAGE, DANGER, stage_of
+from dyn_nodes.measures import BAND_OF_STAGE, DANGER, percent_of, stage_of
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.diagnostics import Health, status_message
@@ -89,12 +89,12 @@ class LoadMomentReport:
             return Health(LEVEL_OF_BAND[DANGER], 'unknown: measurements are missing')
         stage = stage_of(moment.utilisation)
         where = f' over the {moment.edge}' if moment.edge else ''
-        text = f'{stage}: {100.0 * moment.utilisation:.0f} % of the rated load of {moment.rated:.0f} kg{where}'
+        text = f'{stage}: {percent_of(moment.utilisation)} % of the rated load of {moment.rated:.0f} kg{where}'
         if not moment.rated > 0.0:
             text = f'{stage}: no rated load in this posture: the machine tips without load{where}'
         values = {
             'stage': stage,
-            'utilisation': f'{100.0 * moment.utilisation:.1f}',
+            'utilisation': percent_of(moment.utilisation, 1),
             'payload': f'{self._payload:.1f}',
             'rated load': f'{moment.rated:.1f}',
             'rated share': '' if self._indicator is None else f'{self._indicator.share:g}',

@@ -28,14 +28,14 @@ def judge(health: Health, balance: Balance, levels: Mapping[str, Levels], names:
 
 
 def _urgency(name: str, margin: Margin) -> int:
-    if margin.value > 0.0:
+    if not MEASURES[name].is_zero(margin.value):
         return 2
     return 0 if MEASURES[name].at_zero == 'tipping' else 1
 
 
 def _text(name: str, margin: Margin, where: str, levels: Levels, band: str) -> str:
     measure = MEASURES[name]
-    if not margin.value > 0.0:
+    if measure.is_zero(margin.value):
         return f'{measure.at_zero}: {measure.label} over {where}'
     level = levels.danger if band == DANGER else levels.caution
     return f'{band}: {measure.label} {measure.display(margin.value)} at {where}, level {measure.display(level)}'

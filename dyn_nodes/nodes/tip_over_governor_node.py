@@ -42,17 +42,20 @@ from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
-from dyn_nodes.nodes.stamps import NANO
+from dyn_nodes.nodes.stamps import NANO, stamp_at
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
 from dyn_nodes.stability.equilibrium.standing import gives_way, on_standing_wheels
 
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 Bool = message('std_msgs/msg/Bool')
 Float64 = message('std_msgs/msg/Float64')
+JointState = message('sensor_msgs/msg/JointState')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
 """Time after the last outputs, s, from which joint states cause a new decision on the last levers."""
+STOP_PERIOD = 0.1
+"""Least time between two postures on `governor/stop`, s."""
 CHECK_PERIOD = 0.01
 """Period of the check of timeouts, s; lateness is detected earlier by this time."""
 BEHIND = 0.2
@@ -125,6 +128,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         self._driving_waits, self._driving = self.waits, np.zeros(len(self.channel.driving))
         self.received_at = -np.inf
         self.decided_at: float | None = None
+        self._stop_at = -np.inf
         self._led = 0.0
         self._sent_at: float | None = None
         self._wanted: np.ndarray | None = None
@@ -158,6 +162,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         topic, kind = self.channel.topic, self.channel.kind
         self.commands_out = command_publisher(self, kind, topic, qos)
         self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(not self.paced))
+        self.stop_out = self.create_publisher(JointState, 'governor/stop', data_qos(not self.paced))
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.state_out = self.create_publisher(DiagnosticStatus, 'governor/state', latched)
         self._published_state: tuple[int, str] | None = None
@@ -257,8 +262,21 @@ class TipOverGovernorNode(OverridableNode, Managed):
             raise
         self._publish(self.verdict.volts, stamp, driving)
         self.scale_out.publish(Float64(data=self.verdict.scale))
+        self._publish_stop(now)
         if self.lockstep:
             self.update_diagnostics()
+
+    def _publish_stop(self, now: float) -> None:
+        """Publish the posture after the certified stop, if it is due; without joints if no stop is certified."""
+        if 0.0 <= now - self._stop_at < STOP_PERIOD - 1e-9:
+            return
+        self._stop_at, out = now, JointState()
+        out.header.stamp = stamp_at(self.sensing.stamp or 0)
+        positions = self.stops.rest_after() if self.verdict.certified else np.zeros(0)
+        if len(positions) and np.isfinite(positions).all():
+            out.name = [joint.name for joint in self.machine.movable_joints]
+            out.position = positions.tolist()
+        self.stop_out.publish(out)
 
     def _decided(self, volts: np.ndarray, step: float) -> Verdict:
         """Return the decision on levers (m,), V."""

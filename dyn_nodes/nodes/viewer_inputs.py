@@ -104,6 +104,7 @@ class ViewerInputs:
         self.subscribe(DiagnosticStatus, 'events', self._event, EVERY)
         self.subscribe(DiagnosticArray, '/diagnostics', self._diagnostics, EVERY)
         self.subscribe(DiagnosticStatus, 'governor/state', self._governor, LATCHED)
+        self.subscribe(JointState, 'governor/stop', self._stop)
         for topic in LOAD_MOMENT:
             self.subscribe(DiagnosticStatus, topic, self._load_moment(topic))
 
@@ -339,6 +340,13 @@ class ViewerInputs:
             scale,
             is_override,
         )
+
+    def _stop(self, msg: Any) -> None:
+        self.snapshot.stop = {name: float(at) for name, at in zip(msg.name, msg.position) if np.isfinite(at)}
+        self._keep('stop', self._forget_stop)
+
+    def _forget_stop(self) -> None:
+        self.snapshot.stop = {}
 
     def _command(self, msg: Any) -> None:
         self.commanded = time.monotonic()

@@ -221,7 +221,7 @@ class ViewerNode(GuardedNode):
                 self._graph_changed = now
             self._state_publishers = self.count_publishers('joint_states')
             if not self.count_publishers('governor/state'):
-                self.inputs.snapshot.governor = None
+                self.inputs.snapshot.governor, self.inputs.snapshot.stop = None, {}
             self._offer_driving()
         if now - self._questioned_at >= QUESTION_PERIOD:
             self._questioned_at = now
@@ -411,7 +411,7 @@ class ViewerNode(GuardedNode):
 
 def without_forces(snapshot: Snapshot) -> Snapshot:
     """Return an instant whose machine is shown without forces, supports and reach, which are out of date."""
-    return replace(snapshot, forces={}, polygon=None, center_of_mass=None, zmp=None, reach=None)
+    return replace(snapshot, forces={}, polygon=None, center_of_mass=None, zmp=None, reach=None, stop={})
 
 
 def main(args: list[str] | None = None) -> int:

@@ -20,7 +20,7 @@ from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, yaw_of
 from dyn_nodes.viewer.panel import Action, Controls, Instruments
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.scene import Scene
-from dyn_nodes.viewer.situation import SituationTracker
+from dyn_nodes.viewer.situation import NOT_AT_REST, SituationTracker
 from dyn_nodes.viewer.snapshot import Situation, Snapshot
 
 GAUGE_PERIOD, PLOT_PERIOD = 0.1, 0.25
@@ -116,8 +116,8 @@ class Cockpit:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show an instant: the scene at every call, gauges ten times a second, plots four times a second."""
-        self.scene.update(snapshot)
-        self._situation = snapshot.situation or self._situations.update(snapshot)
+        self._situation = situation = snapshot.situation or self._situations.update(snapshot)
+        self.scene.update(replace(snapshot, reach=None) if situation.state in NOT_AT_REST else snapshot)
         ground, now = ground_rotation(*snapshot.slope), time.monotonic()
         position = ground.apply(snapshot.base_position)
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
@@ -129,7 +129,7 @@ class Cockpit:
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
             self.instruments.show(snapshot.margins, snapshot.friction_use)
-            self.controls.show_load(snapshot.load, snapshot.allowance, snapshot.governor)
+            self.controls.show_load(snapshot, situation)
             if snapshot.payload is not None:
                 self.controls.show_payload(snapshot.payload)
             self.controls.show_slope(*np.degrees(snapshot.slope))
@@ -154,7 +154,7 @@ class Cockpit:
         band = max(bands, key=BANDS.index, default=OK)
         if situation is not None and second is not None:
             situation = replace(situation, words=f'{name}: {situation.words}')
-        self.controls.show_state(state, text, details, band, situation, '' if second is None else second.words)
+        self.controls.show_state(state, text, details, band, situation, second)
         self.scene.set_mist(state == 'lost')
 
     def notify(self, text: str, client: int | None = None) -> None:

@@ -27,11 +27,17 @@ class Companion(Drawing):
         server: viser's server.
         name: unique name of the robot.
         robot: shape of the robot.
+        rgba: colour and opacity of all shapes; None: their own.
+
+    Attributes:
+        shown: links whose shapes are visible.
     """
 
-    def __init__(self, server: Any, name: str, robot: Robot) -> None:
+    def __init__(self, server: Any, name: str, robot: Robot, rgba: tuple[float, ...] | None = None) -> None:
         super().__init__(server)
         self.robot = robot
+        self.shown = set(robot.links)
+        self._meshes: dict[str, list[Any]] = {}
         paths = {robot.root: f'{TEAM}/{name}'}
         self._add(robot.root, self.scene.add_frame(paths[robot.root], show_axes=False, visible=False))
         for joint in robot.joints:
@@ -40,8 +46,10 @@ class Companion(Drawing):
             handle = self.scene.add_frame(paths[joint.child], show_axes=False, position=position, wxyz=wxyz(rotation))
             self._add(joint.child, handle)
         for link, shapes in robot.shapes.items():
-            for number, shape in enumerate(shapes):
-                add_shape(self.scene, f'{paths[link]}/visual_{number}', shape)
+            self._meshes[link] = [
+                add_shape(self.scene, f'{paths[link]}/visual_{number}', shape, rgba)
+                for number, shape in enumerate(shapes)
+            ]
 
     def update(self, position: ArrayLike, quaternion: ArrayLike, joints: Mapping[str, float]) -> None:
         """Show the robot: base position (3,) and quaternion (4,) in the ground's frame, joint positions by name."""
@@ -51,6 +59,13 @@ class Companion(Drawing):
             value = np.array([joint.value(joints)])
             if joint.movable and self._moved(f'{joint.child}/value', value, ANGLE_STEP):
                 self._set_pose(joint.child, *joint.pose(joints))
+
+    def show(self, links: set[str]) -> None:
+        """Show the shapes of these links only."""
+        for link in self.shown ^ links:
+            for mesh in self._meshes.get(link, []):
+                mesh.visible = link in links
+        self.shown = links
 
     def remove(self) -> None:
         """Remove the robot from the scene."""

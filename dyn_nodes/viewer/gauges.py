@@ -15,15 +15,18 @@ from dyn_nodes.measures import (
     Measure,
     in_order,
     measure_of,
+    percent_of,
     stage_of,
 )
 from dyn_nodes.viewer.colours import AMBER, BAND, BAND_TEXT, DARK, GREEN, GREY, RED, Rgb, css, ink_on
-from dyn_nodes.viewer.situation import FRICTION, is_zero
+from dyn_nodes.viewer.situation import FRICTION, NOT_AT_REST
 from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-HEAD, HEAD_SECOND = 76, 46
-"""Height of the greatest words with the figures, and of the words of a second machine, pixels."""
+HEAD = 90
+"""Height of the greatest words of a machine with its figures, pixels."""
+LARGE, SMALLER, SHORT = 19, 15, 27
+"""Font sizes of the greatest words, px: up to a number of letters, and of longer ones."""
 LOAD_SCALE = 1.25
 """Utilisation of a full bar of the load."""
 BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
@@ -93,13 +96,11 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     part, band, levels = scale.part(name, margin), margin.band(name), margin.levels_of(name)
     colour = css(BAND[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
-    word = band if band != OK else ''
-    if is_zero(name, margin):
-        word = measure.at_zero
+    word = measure.word(margin.value, band if band != OK else '')
     where = margin.critical_name.replace('_', ' ')
     standstill = '' if measure.with_motion else 'at rest'
     notes = (word, where, standstill)
-    note = ' &middot; '.join(html.escape(text) for text in notes if text)  # a narrow panel cuts the last one first
+    note = ' &middot; '.join(html.escape(text) for text in notes if text)
     low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
@@ -107,10 +108,9 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
         f'<div data-margin="{html.escape(name)}" data-band="{band}" {_meter(title, shown, said)} '
         'style="margin-top:7px;font-size:12.5px;line-height:1.25">'
         '<div style="display:flex;justify-content:space-between;gap:6px">'
-        f'<span style="font-weight:600">{html.escape(title)}</span>'
-        f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden;text-overflow:ellipsis">'
-        f'{note}</span>'
-        f'<span style="font-variant-numeric:tabular-nums;color:{BAND_TEXT[band]}">'
+        f'<span style="font-weight:600;white-space:nowrap">{html.escape(title)}</span>'
+        f'<span style="flex:1;color:{css(GREY)}">{note}</span>'
+        f'<span style="font-variant-numeric:tabular-nums;white-space:nowrap;color:{BAND_TEXT[band]}">'
         f'{number(margin.value, measure)}</span></div>'
         f'{_bar(track, shown, colour)}</div>'
     )
@@ -127,12 +127,13 @@ def hold_key(label: str, can: bool) -> str:
     )
 
 
-def load_bar(load: Load | None, allowance: Mapping[str, float]) -> str:
+def load_bar(load: Load | None, allowance: Mapping[str, float], situation: Situation | None = None) -> str:
     """Return the utilisation of the rated load as a bar with its stages; '' if it is not published.
 
     Args:
         load: load moment.
         allowance: remaining allowances by name, `payload` in kg, `reach` in m.
+        situation: of the machine; what remains at rest is not shown while it tips.
     """
     if load is None:
         return ''
@@ -140,12 +141,19 @@ def load_bar(load: Load | None, allowance: Mapping[str, float]) -> str:
     stage = stage_of(load.utilisation)
     band = BAND_OF_STAGE[stage]
     shown = 100.0 * min(load.utilisation / LOAD_SCALE, 1.0) if math.isfinite(percent) else 100.0
-    value = f'{percent:.0f} %' if math.isfinite(percent) else 'unknown' if math.isnan(percent) else 'no rated load'
+    value = (
+        f'{percent_of(load.utilisation)} %'
+        if math.isfinite(percent)
+        else 'unknown'
+        if math.isnan(percent)
+        else 'no rated load'
+    )
     rated = f'{load.payload:,.0f} of {load.rated:,.0f} kg' if math.isfinite(load.rated + load.payload) else ''
     low, high = (100.0 * STAGE_STARTS[name] / LOAD_SCALE for name in ('approach', 'rated'))
-    words = ' · '.join(
-        text for text in (_remaining(load, allowance), load.edge and f'tips over the {load.edge}') if text
-    )
+    rest = _remaining(load, allowance)
+    if situation is not None and situation.state in NOT_AT_REST and load.payload < load.rated:
+        rest = 'for the machine at rest'
+    words = ' · '.join(text for text in (rest, load.edge and f'tips over the {load.edge}') if text)
     return (
         f'<div data-load="{stage}" {_meter("load, % of the rated load", shown, f"{value}, {stage}, {words}")} '
         'style="margin:4px 10px;font-size:13px;line-height:1.3">'
@@ -273,7 +281,7 @@ def banner(
     band: str = OK,
     rows: int = 2,
     situation: Situation | None = None,
-    second: str = '',
+    second: Situation | None = None,
 ) -> str:
     """Return the banner: the state of the machine in the greatest words, then the state of the page.
 
@@ -285,26 +293,32 @@ def banner(
         band: worst band of the machine: the colour while it runs, or is paused in danger.
         rows: number of lines reserved for details.
         situation: of the machine; None: unknown, the state of the page is in the greatest words.
-        second: words of a second machine.
+        second: of a second machine, with its name in the words.
     """
     fixed = {'paused': AMBER, 'waiting': GREY, 'lost': RED}
     colour = BAND[band] if state in ('running', 'replay') else fixed.get(state, DARK)
     if state == 'paused' and band == DANGER:
         colour = RED
-    words, figures = (text, '') if situation is None else (situation.words, situation.figures)
-    margin = '' if situation is None else situation.margin
     small = ' · '.join(part for part in ('' if situation is None else text, details) if part)
-    head = [line for line in (words, second) if line]
+    machines = [situation or Situation('', band, text), *([] if second is None else [second])]
+    size = LARGE if max(len(machine.words) for machine in machines) <= SHORT else SMALLER
+    heads = ''.join(_head(machine, size) for machine in machines)
     return (
         f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
         f'data-situation="{html.escape(situation.state if situation else "")}" '
         'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;'
         f'color:{css(ink_on(colour))};background:{css(colour)};font-size:13.5px;line-height:1.35">'
-        f'<div style="height:{HEAD + (HEAD_SECOND if second else 0)}px;overflow:hidden">'
-        + ''.join(f'<b style="display:block;font-size:19px;line-height:1.2">{html.escape(line)}</b>' for line in head)
-        + f'<div style="font-size:13px">{html.escape(figures)}</div>'
-        f'<div style="font-size:13px">{html.escape(margin)}</div></div>'
-        f'<div style="{lines(rows, 11.5)}">{html.escape(small)}</div></div>'
+        f'{heads}<div style="{lines(rows, 11.5)}">{html.escape(small)}</div></div>'
+    )
+
+
+def _head(situation: Situation, size: int) -> str:
+    """Return the words of a machine in a font size, px, with its figures and least margin, at a constant height."""
+    return (
+        f'<div data-head style="height:{HEAD}px;overflow:hidden">'
+        f'<b style="display:block;font-size:{size}px;line-height:1.2">{html.escape(situation.words)}</b>'
+        f'<div style="font-size:13px">{html.escape(situation.figures)}</div>'
+        f'<div style="font-size:13px">{html.escape(situation.margin)}</div></div>'
     )
 
 

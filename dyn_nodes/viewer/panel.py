@@ -29,7 +29,7 @@ from dyn_nodes.viewer.page_script import HOLD_KEY
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
 from dyn_nodes.viewer.scene import DRAWINGS
-from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation, Snapshot
+from dyn_nodes.viewer.snapshot import Margin, Situation, Snapshot
 
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
 INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
@@ -171,17 +171,18 @@ class Controls:
         details: str = '',
         band: str = OK,
         situation: Situation | None = None,
-        second: str = '',
+        second: Situation | None = None,
     ) -> None:
         """Show the states of machine and page in the colour of the band, and name them for screen readers."""
-        words = ', '.join(line for line in (situation.words if situation else '', second) if line)
+        words = ', '.join(each.words for each in (situation, second) if each is not None)
         _set_html(self._spoken, spoken(state, band, words))
         content = banner(state, text, details, int(time.monotonic()), band, self.rows, situation, second)
         _set_html(self._banner, content)
 
-    def show_load(self, load: Load | None, allowance: Mapping[str, float], governor: GovernorState | None) -> None:
+    def show_load(self, snapshot: Snapshot, situation: Situation | None) -> None:
         """Show the load moment with the remaining allowances, and the state of a governor."""
-        _set_html(self._load, load_bar(load, allowance) + governor_line(governor))
+        bar = load_bar(snapshot.load, snapshot.allowance, situation)
+        _set_html(self._load, bar + governor_line(snapshot.governor))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:

@@ -188,7 +188,11 @@ class ReplayPage:
         self._name(0, self.runs[0].recording.at(time), np.zeros(3))
         self._name(1, other, self._offset)
         scale = self._second_scale
-        content = load_bar(other.load, {}) + gauges(other.margins, scale) + friction_gauges(other.friction_use)
+        content = (
+            load_bar(other.load, {}, other.situation)
+            + gauges(other.margins, scale)
+            + friction_gauges(other.friction_use)
+        )
         self._compare(f'{_heading(self.runs[1].name)}{content}')
         situation = other.situation
         if situation is None:

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import BANDS, DANGER, measure_of
 from dyn_nodes.viewer.colours import AMBER, BAND, BLUE, GREEN, GREY, RED, WHITE, Rgb
+from dyn_nodes.viewer.companions import Companion
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz, yaw_of
 from dyn_nodes.viewer.robot import Robot
@@ -24,10 +25,12 @@ FORCE_STEP = 0.004
 """Minimum change of a force that is sent, over the mean force."""
 ARROWS_BESIDE, LABELS_BESIDE = 0.7, 1.05
 """Distances of an arrow and of the end of its label from its wheel, for a machine with a reach of 8 m, m."""
-DRAWINGS = ('Tipping axis', 'Reach', 'Load to axis', 'Wheel loads', 'Support area', 'Centre of mass', 'Trace')
+DRAWINGS = ('Tipping axis', 'Reach', 'Load to axis', 'Stop', 'Wheel loads', 'Support area', 'Centre of mass', 'Trace')
 """Drawings that a user can switch off."""
 REACH_STEP = 0.03
 """Minimum change of the reach that is sent, for a machine with a reach of 8 m, m."""
+STOP_STEP, STOP_COLOUR = 0.02, (0.0, 0.45, 0.7, 0.35)
+"""Least distance of a joint from its position after the stop that is drawn, rad or m, and the colour and opacity."""
 SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
 
 
@@ -81,6 +84,7 @@ class Scene(Drawing):
         self._newton_to_metre = 0.0
         self.margin_points: Array = np.zeros((0, 3))
         self.hidden: set[str] = set()
+        self._stop: Companion | None = None
         self._set_up()
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -116,6 +120,7 @@ class Scene(Drawing):
         if self.robot is not None:
             self.handles[f'link/{self.robot.root}'].remove()
             self.handles = {key: value for key, value in self.handles.items() if not key.startswith('link/')}
+        self._drop_stop()
         self.robot, self.trace, self._load = robot, [], []
         self._sent = {key: value for key, value in self._sent.items() if not key.startswith('link/')}
         self.unit = robot.size() / 8.0
@@ -145,6 +150,7 @@ class Scene(Drawing):
             self._show_polygon(snapshot)
             self._show_axis(snapshot)
             self._show_reach(snapshot)
+            self._show_stop(snapshot)
             self._show_points(snapshot)
             self._show_load(snapshot)
 
@@ -249,7 +255,7 @@ class Scene(Drawing):
         self._show_arrows(np.stack([feet, tips], axis=1), colours)
         for name, load, tip in zip(wheels, loads, tips):
             text = 'lifted' if load <= 0.0 else _kilonewtons(load)
-            self._label(f'load/{name}', text, tip + self._up(0.12), hidden=True)
+            self._label(f'load/{name}', text, tip + self._up(0.12))
 
     def _show_arrows(self, points: Array, colours: NDArray[np.uint8]) -> None:
         if self._changed('reactions/colours', (colours.tobytes(), len(points))):
@@ -346,6 +352,33 @@ class Scene(Drawing):
         ends = np.roll(limit, -1, axis=0)
         segments = np.stack([limit, ends], axis=1)[: None if reach.is_closed else -1]
         self._segments('reach/limit', segments, GREY, 0.04, REACH_STEP * self.unit)
+
+    def _show_stop(self, snapshot: Snapshot) -> None:
+        """Draw the links that still move in the posture after the certified stop, transparent."""
+        moved = set[str]()
+        if self.robot is not None and snapshot.stop and 'Stop' not in self.hidden:
+            at_rest = {**snapshot.joints, **snapshot.stop}
+            for joint in self.robot.joints:
+                way = abs(joint.value(at_rest) - joint.value(snapshot.joints))
+                if joint.parent in moved or (joint.movable and way > STOP_STEP):
+                    moved.add(joint.child)
+        if not moved:
+            self.handles.pop('stop', None)
+            if self._stop is not None:
+                self._stop.show(moved)
+            return
+        assert self.robot is not None
+        if self._stop is None:
+            self._stop = Companion(self.server, 'stop', self.robot, STOP_COLOUR)
+        self._stop.show(moved)
+        self._stop.update(snapshot.base_position, snapshot.base_quaternion, at_rest)
+        self.handles['stop'] = self._stop.handles[self.robot.root]
+
+    def _drop_stop(self) -> None:
+        if self._stop is not None:
+            self._stop.remove()
+            self._stop = None
+            self.handles.pop('stop', None)
 
     def _show_points(self, snapshot: Snapshot) -> None:
         centre = snapshot.center_of_mass

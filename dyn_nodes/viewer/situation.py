@@ -34,10 +34,11 @@ from dyn_nodes.measures import (
     friction_levels,
     in_order,
     measure_of,
+    percent_of,
     stage_of,
 )
 from dyn_nodes.viewer.geometry import rotation_of
-from dyn_nodes.viewer.snapshot import Margin, Situation, Snapshot
+from dyn_nodes.viewer.snapshot import Situation, Snapshot
 
 OVERTURNED, AIRBORNE, TIPPING, RECOVERING, LIFTED, OVERRIDE, HELD = (
     'overturned',
@@ -48,6 +49,8 @@ OVERTURNED, AIRBORNE, TIPPING, RECOVERING, LIFTED, OVERRIDE, HELD = (
     'override',
     'held',
 )
+NOT_AT_REST = (OVERTURNED, AIRBORNE, TIPPING, RECOVERING)
+"""States in which the load and the reach that are left at rest do not apply."""
 WORDS = {OK: 'STABLE'}
 TURN = math.radians(0.15)
 """Change of the tilt after which its direction counts as changed, rad."""
@@ -165,19 +168,13 @@ def tilt_of(snapshot: Snapshot) -> float:
     return float(np.arccos(np.clip(rotation_of(snapshot.base_quaternion).apply((0.0, 0.0, 1.0))[2], -1.0, 1.0)))
 
 
-def is_zero(name: str, margin: Margin) -> bool:
-    """Return whether a margin is shown as zero, or is negative."""
-    measure = measure_of(name)
-    return margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0'
-
-
 def _is_at_zero(snapshot: Snapshot) -> bool:
     """Return whether a margin that includes motion is zero at an edge."""
     for name, margin in snapshot.margins.items():
         measure = measure_of(name)
         is_judge = measure.with_motion and measure.at_zero == 'tipping' and measure.per == 'edge'
         full = margin.levels_of(name).full
-        is_nothing = margin.value <= ROUND_OFF * full if math.isfinite(full) else is_zero(name, margin)
+        is_nothing = margin.value <= ROUND_OFF * full if math.isfinite(full) else measure.is_zero(margin.value)
         if is_judge and (is_nothing or margin.value <= 0.0):
             return True
     return False
@@ -211,7 +208,7 @@ def _standing(snapshot: Snapshot) -> Situation:
     if governor is not None and governor.held:
         names = ', '.join(governor.held)
         return Situation(HELD, max(band, CAUTION, key=BANDS.index), f'HELD: {names}', governor.reason)
-    if not causes:
+    if band == OK and not snapshot.margins:
         return Situation(OK, OK, 'NO MARGINS YET')
     finite = [cause for cause in causes if cause.band == band and not math.isnan(cause.severity)]
     if not finite:
@@ -266,7 +263,9 @@ def _load_causes(snapshot: Snapshot) -> list[_Cause]:
     if load is None or math.isnan(load.utilisation):
         return []
     band = BAND_OF_STAGE[stage_of(load.utilisation)]
-    return [_Cause(band, 1.0 - load.utilisation, load.edge, '', f'load {100.0 * load.utilisation:.0f} % of rated')]
+    is_finite = math.isfinite(load.utilisation)
+    text = f'load {percent_of(load.utilisation)} % of rated' if is_finite else 'load: no rated load'
+    return [_Cause(band, 1.0 - load.utilisation, load.edge, '', text)]
 
 
 def _names(supports: Iterable[str]) -> str:

@@ -155,6 +155,7 @@ class Snapshot:
         reach: of the payload; None: unknown.
         allowance: remaining allowances by name: payload, kg; reach, m; swing_speed, rad/s.
         governor: state of a governor; None: there is none.
+        stop: joint positions after the stop that a governor has certified, rad or m; empty: none.
         overturned: the machine has overturned.
         situation: state of the machine in words; None: not determined yet.
     """
@@ -178,5 +179,6 @@ class Snapshot:
     reach: Reach | None = None
     allowance: dict[str, float] = field(default_factory=dict)
     governor: GovernorState | None = None
+    stop: dict[str, float] = field(default_factory=dict)
     overturned: bool = False
     situation: Situation | None = None

@@ -13,7 +13,10 @@ from dyn_nodes.analysis.plots import LINES, MOST_POINTS, style
 from dyn_nodes.analysis.report import write_report
 from dyn_nodes.analysis.run_outcome import make_outcome
 from dyn_nodes.analysis.run_plots import PLOTS, make_plots
+from dyn_nodes.analysis.run_record import read_run
 from dyn_nodes.analysis.summary import summarize
+from dyn_nodes.measures import measure_of
+from dyn_nodes.nodes.bag_snapshots import read_replay
 
 VOID = {'meta', 'img', 'br', 'link', 'hr'}
 
@@ -54,6 +57,21 @@ def outcome(recovered_bag, tmp_path_factory):
     out = tmp_path_factory.mktemp('outcome')
     made = make_outcome(recovered_bag, out, command='dyn-nodes demo', progress=lambda text, share: shares.append(share))
     return made, shares
+
+
+def test_the_page_has_the_states_of_the_cockpit_and_the_words_of_its_gauges(outcome, recovered_bag):
+    made, _ = outcome
+    replay, text = read_replay(recovered_bag, read_run(recovered_bag).machine), parsed(made.report_file).text
+    words = [snapshot.situation.words for snapshot in replay.snapshots]
+    changes = [word for k, word in enumerate(words) if not k or word != words[k - 1]]
+    assert [entry['words'] for entry in made.summary['states']] == changes
+    assert len(changes) > 1
+    assert all(word in text for word in changes)
+    zero = [name for name, least in made.summary['min_margins'].items() if measure_of(name).is_zero(least['value'])]
+    assert zero
+    for measure in map(measure_of, zero):
+        assert measure.at_zero in ('tipping', 'lifted')
+        assert f'{measure.label}{measure.display(0.0)}{measure.at_zero}' in text
 
 
 def test_everything_is_written(outcome):

@@ -114,6 +114,18 @@ def test_a_stop_out_of_motion_is_foreseen(bench, levers, payload, seconds):
     assert max(stop.least, 0.0) == pytest.approx(least, abs=0.1)
 
 
+def test_the_posture_after_a_stop_is_the_one_in_which_the_simulated_machine_stands(bench):
+    for levers, payload, seconds in ((OUT, 2000.0, 1.0), (SWINGING, 3000.0, 1.5), ((0.0, 0.0, 0.0), 2000.0, 0.3)):
+        bench.restart(payload)
+        bench.drive(levers, seconds)
+        bench.stops.stop(bench.volts)
+        before, posture = bench.plant.positions.copy(), bench.stops.rest_after()
+        bench.least_of_stop()
+        travel = np.abs(bench.plant.positions - before)
+        assert (np.abs(posture - bench.plant.positions) <= 0.01 + 0.1 * travel).all()
+        assert (travel.max() > 0.03) == any(levers)
+
+
 @pytest.mark.parametrize('payload', [1000.0, 5100.0])
 @pytest.mark.parametrize('levers', [OUT, SWINGING, IN, (0.0, 0.0, 8.0), (-8.0, 0.0, 0.0)])
 def test_longer_steps_after_the_valves_have_closed_give_the_same_stop(bench, levers, payload):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.monitor.reach_band import ReachLimit
+from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.monitor.reach_band import STRIP, ReachLimit
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.stability.equilibrium.gear import GearError
 
@@ -64,7 +65,45 @@ def test_a_band_belongs_to_one_payload_and_one_height(limit):
     assert not limit.is_valid(band, start | {'boom_joint': start['boom_joint'] - 0.2}, 5100.0)
 
 
-@pytest.mark.parametrize('name', ['excavator', 'telehandler', 'agv_mecanum'])
-def test_machines_without_a_swing_or_with_loops_have_no_reach(name):
+@pytest.mark.parametrize(('name', 'payload'), [('log_loader_linkage', 5000.0), ('excavator', 2400.0)])
+def test_the_loops_of_an_arm_are_closed_within_their_limits_on_the_whole_way(name, payload):
+    machine = machine_of(name, '')
+    looped, rods = ReachLimit(machine), [joint.name for joint in machine.movable_joints if 'rod' in joint.name]
+    start = looped._closed(initial_positions(machine))
+    assert start is not None
+    way = [there for sign in (1.0, -1.0) for there in looped._way(start, sign) if there is not None]
+    assert len(way) > 8
+    for there in way:
+        closed = np.array([there[name] for name in looped._blocks.tree.position_names])
+        assert np.abs(looped._blocks.at(closed).residual).max() < 1e-9
+        assert looped.payload_point(there)[2] == pytest.approx(looped.payload_point(start)[2], abs=0.05)
+    for rod in rods:
+        assert np.ptp([there[rod] for there in way]) > 0.05
+        assert all(machine.joint(rod).lower - 1e-3 <= there[rod] <= machine.joint(rod).upper + 1e-3 for there in way)
+    band = solved(looped, start, payload)
+    assert band.reach.max() > looped.distance(start)
+    index = int(np.argmax(band.reach))
+    at = looped._closed(
+        start | dict(zip(looped.arm, band.way[int(np.searchsorted(band.distances, band.reach[index]) - 1)]))
+    )
+    assert looped._rated(at, looped._directions()[0][index], LEVEL) >= payload
+
+
+def test_without_a_swing_the_band_is_a_strip_in_the_direction_of_the_arm():
+    lifted = machine_of('telehandler', '')
+    strip = ReachLimit(lifted)
+    start = initial_positions(lifted)
+    band = solved(strip, start, 2500.0)
+    assert strip.swing == ''
+    assert not band.is_closed
+    assert band.angles == pytest.approx([-STRIP, STRIP])
+    assert band.reach[0] == band.reach[1] > strip.distance(start)
+    assert not band.is_end.any()
+    joints = {name: np.interp(band.reach[0], band.distances, column) for name, column in zip(strip.arm, band.way.T)}
+    assert strip._rated({**start, **joints}, 0.0, LEVEL) == pytest.approx(2500.0, rel=0.01)
+
+
+@pytest.mark.parametrize('name', ['log_loader_grapple', 'agv_mecanum'])
+def test_hanging_loads_and_machines_without_a_payload_have_no_reach(name):
     with pytest.raises(GearError):
         ReachLimit(machine_of(name, ''))

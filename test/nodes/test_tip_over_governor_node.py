@@ -19,7 +19,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.instants import MOST_WAITING
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
-from dyn_nodes.nodes.stamps import NANO, stamp_of
+from dyn_nodes.nodes.stamps import NANO, seconds_of_stamp, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 from dyn_nodes.simulation.plant import Plant
 
@@ -90,6 +90,27 @@ def test_commands_pass_where_there_is_room(make_governor):
     keep_still(node, CLOSE)
     assert list(push(node, [-3.0, -3.0, 2.0])) == pytest.approx([-3.0, -3.0, 2.0])
     assert level(node)[0] == OK
+
+
+def test_the_posture_after_the_certified_stop_is_published_ten_times_a_second_and_is_empty_without_one(make_governor):
+    node = make_governor(payload=0.0)
+    node.stop_out = Outbox()
+    keep_still(node, CLOSE)
+    push(node, [-3.0, -3.0, 2.0])
+    node._stop_at = -np.inf
+    push(node, [-3.0, -3.0, 2.0], 1)
+    stop = node.stop_out.last
+    assert stop.name == ['swing_joint', 'boom_joint', 'stick_joint']
+    assert seconds_of_stamp(stop.header.stamp) == pytest.approx(node.sensing.stamp / NANO) == pytest.approx(0.3)
+    assert stop.position == pytest.approx(list(node.stops.rest_after()))
+    assert np.abs(np.subtract(stop.position, CLOSE)).max() > 0.01, 'the outputs move the arm until they are neutral'
+    count = len(node.stop_out.messages)
+    for k in range(1, 101):
+        node._publish_stop(node._stop_at + 0.01 if k % 10 else node._stop_at + 0.1)
+    assert len(node.stop_out.messages) == count + 10
+    node.verdict.certified = False
+    node._publish_stop(node._stop_at + 1.0)
+    assert (list(node.stop_out.last.name), list(node.stop_out.last.position)) == ([], [])
 
 
 def test_a_planar_machine_is_governed_as_one_in_space(make_governor):
@@ -866,6 +887,7 @@ def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
         node.receive(f'{node.channel.topic}_in', efforts(wanted))
     assert list(node.commands_out.last.name) == ARM
     np.testing.assert_allclose(node.commands_out.last.effort, wanted, rtol=1e-6, atol=1.0)
+    assert node.stops.rest_after() == pytest.approx(CLOSE, abs=0.02)
     assert level(node)[0] == OK
 
 

@@ -227,6 +227,7 @@ MONITOR = [
 GOVERNOR = [
     Output('valve_commands', ARRAY, volts),
     Output('governor/scale', FLOAT, lambda msg: 0.0 <= msg.data <= 1.0),
+    Output('governor/stop', STATES, lambda msg: len(msg.name) == len(msg.position)),
     Output('governor/state', STATUS, lambda msg: msg.name.endswith(': governor'), latched=True, event_driven=True),
 ]
 CARTESIAN = [

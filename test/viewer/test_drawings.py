@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip('viser', reason='the viewer needs viser')
+from scipy.spatial.transform import Rotation
 from test_scene_messages import CORNERS, cockpit, instant, robot  # noqa: F401
 
-from dyn_nodes.middleware import Node
+from dyn_nodes.middleware import Node, message
 from dyn_nodes.monitor.reach_band import ReachLimit
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.viewer_inputs import DATA_AGE, ViewerInputs
@@ -22,6 +23,7 @@ from dyn_nodes.viewer.scene import DRAWINGS
 from dyn_nodes.viewer.snapshot import Load, Margin, Reach, Snapshot
 
 NEW = ('critical', 'label/critical', 'load_line', 'label/load_line', 'reach/left', 'reach/over', 'reach/limit')
+STOP = {'boom_joint': 0.2}
 ANGLES = np.arange(12) * math.pi / 6.0
 
 
@@ -78,16 +80,34 @@ def test_the_band_is_green_up_to_the_limit_and_red_beyond_it(cockpit):  # noqa: 
     assert not {key for key in cockpit.scene.handles if key.startswith('reach/')}
 
 
+def test_the_posture_after_the_certified_stop_is_drawn_transparent_where_it_differs(cockpit, robot):  # noqa: F811
+    joints = instant().joints
+    cockpit.scene.update(instant(stop=dict(joints)))
+    assert 'stop' not in cockpit.scene.handles, 'the machine already stands so'
+    cockpit.scene.update(instant(stop=joints | {'stick_joint': -0.8}))
+    ghost, moved = cockpit.scene._stop, {joint.child for joint in robot.joints if joint.parent == 'stick_link'}
+    assert {'stick_link'} | moved == ghost.shown & {'base_link', 'swing_link', 'boom_link', 'stick_link', *moved}
+    assert all(mesh.opacity < 0.5 for meshes in ghost._meshes.values() for mesh in meshes)
+    (_, turn), (_, now) = robot.poses(joints | {'stick_joint': -0.8})['stick_link'], robot.poses(joints)['stick_link']
+    w, x, y, z = ghost.handles['stick_link'].wxyz
+    there = robot.poses(joints)['boom_link'][1] * Rotation.from_quat((x, y, z, w))
+    assert there.as_matrix() == pytest.approx(turn.as_matrix(), abs=1e-3)
+    assert (there.inv() * now).magnitude() == pytest.approx(0.2, abs=1e-3)
+    cockpit.scene.update(instant())
+    assert 'stop' not in cockpit.scene.handles
+    assert not any(mesh.visible for meshes in ghost._meshes.values() for mesh in meshes)
+
+
 @pytest.mark.parametrize('name', DRAWINGS)
 def test_every_drawing_can_be_switched_off_and_on(cockpit, name):  # noqa: F811
     for step in range(5):
         joints = {**instant().joints, 'boom_joint': 0.5 + 0.02 * step}
-        cockpit.scene.update(instant(reach=reach(), joints=joints))
+        cockpit.scene.update(instant(reach=reach(), joints=joints, stop=STOP))
     before = set(cockpit.scene.handles)
     for on in (False, True):
         cockpit.controls._queue.put(Action('drawing', (name, on), 0))
         assert list(cockpit.actions()) == []
-        cockpit.scene.update(instant(reach=reach(), joints={**joints, 'boom_joint': 0.7 + 0.1 * on}))
+        cockpit.scene.update(instant(reach=reach(), joints={**joints, 'boom_joint': 0.7 + 0.1 * on}, stop=STOP))
         assert (set(cockpit.scene.handles) == before) == on
         assert set(cockpit.scene.handles) <= before
     assert set(cockpit.controls.drawings) == set(DRAWINGS)
@@ -114,6 +134,16 @@ def test_values_without_messages_are_forgotten_while_joint_states_continue(input
     snapshot.time += 0.2 * DATA_AGE
     inputs.forget_late()
     assert snapshot.polygon is None
+
+
+def test_the_stop_of_a_governor_is_taken_and_forgotten_with_its_joints(inputs):
+    inputs._stop(message('sensor_msgs/msg/JointState')(name=['boom_joint', 'stick_joint'], position=[0.4, math.nan]))
+    assert inputs.snapshot.stop == {'boom_joint': 0.4}
+    inputs._stop(message('sensor_msgs/msg/JointState')())
+    assert inputs.snapshot.stop == {}
+    inputs.snapshot.stop, inputs.snapshot.time = {'boom_joint': 0.4}, inputs.snapshot.time + 1.1 * DATA_AGE
+    inputs.forget_late()
+    assert inputs.snapshot.stop == {}
 
 
 def test_rare_values_stay_for_three_of_their_intervals(inputs):

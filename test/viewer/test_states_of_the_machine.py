@@ -6,13 +6,17 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
+from chromium import Chromium, find_chromium
 from domains import next_domain
+from timeouts import scaled_timeout
 
-from dyn_nodes.measures import BANDS, CAUTION, DANGER, OK, Levels
+from dyn_nodes.measures import BANDS, CAUTION, DANGER, OK, Levels, percent_of, stage_of
 from dyn_nodes.nodes.bag_snapshots import Replay, read_replay
 from dyn_nodes.viewer.gauges import Scale, banner, gauges, governor_line, load_bar
 from dyn_nodes.viewer.situation import (
@@ -26,9 +30,19 @@ from dyn_nodes.viewer.situation import (
     SituationTracker,
     tilt_of,
 )
-from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Snapshot
+from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Reach, Situation, Snapshot
 
 FRAME = 1.0 / 30.0
+SIZES = ((1280, 800), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1600, 900), (820, 1180))))
+SEEN = """(() => {
+  const head = document.querySelector('[data-situation]');
+  const cut = [...document.querySelectorAll('[data-head], [data-head] *, [data-margin] *, [data-load] *')]
+    .filter(element => ['hidden', 'auto'].includes(getComputedStyle(element).overflowX)
+      && (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1));
+  const words = [...document.querySelectorAll('[data-head] b')].map(element => element.textContent);
+  return [head && head.dataset.situation, words, cut.map(element => element.textContent)];
+})()"""
+"""Script that returns the state and the greatest words on the page, and the texts of banner and gauges that are cut."""
 RUNS = {
     'recovery': {'duration': 16.0},
     'overturned': {'duration': 16.0, 'recovery': 'false'},
@@ -138,6 +152,53 @@ def test_the_load_rises_with_the_reach_and_its_stage_is_on_the_page(runs):
     assert {snapshot.load.edge for snapshot in run.snapshots if snapshot.load} == {'front'}
 
 
+@pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
+@pytest.mark.parametrize('size', SIZES, ids=lambda size: f'{size[0]}')
+def test_every_state_is_on_the_page_in_its_words_and_no_text_is_cut_off(runs, cockpit, size):
+    shown = {}
+    for run in runs.values():
+        for snapshot in run.snapshots:
+            shown.setdefault(snapshot.situation.state, snapshot)
+    assert {OK, CAUTION, DANGER, LIFTED, TIPPING, RECOVERING, OVERTURNED, HELD} <= shown.keys()
+    other = shown[HELD].situation
+    second = replace(other, words=f'governed: {other.words}')
+    many = ('left track', 'right track', 'boom', 'stick')
+    state = GovernorState('holding back boom (12 %): rear_left would come near to lifting', False, many, 0.12)
+    shown['many'] = replace(
+        shown[HELD], governor=state, situation=SituationTracker().update(corners((1,) * 4, governor=state))
+    )
+    cockpit.set_shadows(False)
+    with Chromium(find_chromium(), *size) as browser:
+        browser.open(f'{cockpit.address}&fixedDpr=0.05')
+
+        def see(snapshot: Snapshot, beside: Situation | None) -> None:
+            situation = snapshot.situation
+            words = [situation.words] if beside is None else [f'recovery: {situation.words}', beside.words]
+            deadline, seen = monotonic() + scaled_timeout(40.0), None
+            while seen != [situation.state, words, []]:
+                assert monotonic() < deadline, (seen, words)
+                cockpit._gauged = 0.0
+                with cockpit.at_once():
+                    cockpit.update(snapshot)
+                    cockpit.show_state('replay', 't = 8.40 of 16.0 s', 'lift off: rear left', 'recovery', beside)
+                sleep(0.05)
+                seen = browser.evaluate(SEEN)
+
+        for snapshot in shown.values():
+            for beside in (None, second)[: 1 + (snapshot.situation.state in (TIPPING, HELD))]:
+                see(snapshot, beside)
+        assert browser.errors == []
+
+
+@pytest.fixture
+def cockpit():
+    from dyn_nodes.viewer.cockpit import Cockpit
+
+    made = Cockpit('127.0.0.1', 0, 'states')
+    yield made
+    made.stop()
+
+
 # -- words without a run ----------------------------------------------------------------------------------------------
 
 
@@ -202,6 +263,38 @@ def test_words_are_the_greatest_of_the_banner_and_the_states_at_zero_have_the_sa
 def test_a_small_margin_of_a_small_machine_is_not_tipping():
     margin = Margin(3e-4, (3e-4, 1.0, 2.0, 3.0), ('front', 'left', 'rear', 'right'), Levels(4e-4, 2e-4, 1e-3))
     assert SituationTracker().update(corners((1, 1, 1, 1), margins={'net_moment': margin})).state == CAUTION
+
+
+def test_a_machine_that_tips_has_no_load_and_reach_left(cockpit):
+    margin = Margin(0.0, (0.0, 1.0, 2.0, 3.0), ('front', 'left', 'rear', 'right'), Levels(0.4, 0.2, 1.0))
+    reach = Reach(np.zeros(2), np.arange(4) * math.pi / 2, np.full(4, 5.0), True, 4.0)
+    stands = corners((1, 1, 1, 1), load=Load(0.98, 5220.0, 5100.0, 'front'), reach=reach, allowance={'reach': 0.4})
+    tips = replace(corners((1, 1, 0, 0), 0.1, margins={'net_moment': margin}), load=stands.load, reach=reach)
+    for snapshot, rest in ((stands, '120 kg or 0.4 m of reach remain'), (tips, 'for the machine at rest')):
+        cockpit._gauged = 0.0
+        cockpit.update(snapshot)
+        assert f'{rest} · tips over the front' in cockpit.controls._load.content
+        assert ('reach/left' in cockpit.scene.handles) == (snapshot is stands)
+
+
+def test_a_second_machine_has_its_words_with_its_figures():
+    first = Situation(TIPPING, DANGER, 'first: TIPPING', '2 wheels in the air', 'net moment 0')
+    second = Situation(OK, OK, 'second: STABLE', '', 'static margin 0.6 m')
+    page = banner('replay', 't = 1 s', situation=first, second=second)
+    order = ('first: TIPPING', '2 wheels in the air', 'net moment 0', 'second: STABLE', 'static margin 0.6 m', 't = 1')
+    assert sorted(order, key=page.index) == list(order)
+
+
+@pytest.mark.parametrize(
+    ('utilisation', 'percent'), [(0.8999, '89'), (0.9, '90'), (0.997, '99'), (1.0996, '109'), (1.1, '110')]
+)
+def test_the_load_in_percent_never_reaches_a_stage_before_the_word(utilisation, percent):
+    page = load_bar(Load(utilisation, 1000.0, 1000.0 * utilisation), {})
+    assert f'{stage_of(utilisation)} {percent} %' in page
+    assert percent_of(1.0996, 1) == '109.9'
+    causes = corners((1, 1, 1, 1), load=Load(utilisation, 1000.0, 1000.0 * utilisation, 'front'))
+    figures = SituationTracker().update(causes).figures
+    assert figures == ('' if utilisation < 0.9 else f'load {percent} % of rated')
 
 
 def test_load_and_governor_have_their_words_and_stages():

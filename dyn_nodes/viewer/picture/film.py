@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +88,14 @@ def recorded_film(
     yield from film(robot, snapshots, size, preset, load_link, printable(title), events)
 
 
-def save(path: Path, pictures: Sequence[Picture], period: float) -> None:
+def save(path: Path, pictures: Iterable[Picture], period: float, samples: Iterable[Picture] = ()) -> None:
     """Write pictures as a repeating film.
 
     Args:
         path: file; its extension selects GIF, WebP or PNG (animated).
-        pictures: (height, width, 3), all of one size, at least one.
+        pictures: (height, width, 3), all of one size, at least one. With samples a GIF takes them one by one.
         period: duration of each picture, s.
+        samples: pictures with the colours of the film; () for some of all pictures.
 
     Raises:
         FilmError: another extension, or no pictures.
@@ -103,17 +104,22 @@ def save(path: Path, pictures: Sequence[Picture], period: float) -> None:
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise FilmError(f'{path}: expected a name that ends in {", ".join(FORMATS)}')
-    if not len(pictures):
-        raise FilmError('expected pictures, found none')
     from PIL import Image
 
-    images = [Image.fromarray(picture) for picture in pictures]
+    sheet = [Image.fromarray(picture) for picture in samples]
+    images = (Image.fromarray(picture) for picture in pictures)
     options: dict[str, Any] = {'duration': round(1000.0 * period), 'loop': 0}
     if kind == 'GIF':
-        palette = _palette(images)
-        images = [image.quantize(palette=palette, dither=NO_DITHER) for image in images]
+        if not sheet:
+            sheet = list(images)
+            images = iter(sheet)
+        palette = _palette(sheet) if sheet else None
+        images = (image.quantize(palette=palette, dither=NO_DITHER) for image in images)
         options |= {'optimize': True, 'disposal': 1}
-    images[0].save(path, kind, save_all=True, append_images=images[1:], **options)
+    first = next(images, None)
+    if first is None:
+        raise FilmError('expected pictures, found none')
+    first.save(path, kind, save_all=True, append_images=images, **options)
 
 
 def _palette(images: Sequence[Any]) -> Any:
