@@ -267,9 +267,10 @@ DRAWN = f"""\
 
 `python -m benchmarks.population`: {population.NUMBER} manoeuvres of {population.SECONDS:g} s per machine, with
 voltages of all valves or efforts of all driven joints, and with drawn payloads, by `simulate` with an accuracy, by
-default and with equal steps. Speeds are times real time (median, all runs together), of the whole call; errors (median, greatest) are
-differences of positions, m and rad, from runs with a thousandth of the accuracy. `ended early`: the machine overturned,
-or the constraints lost their rank. `wrong`: the error was greater than stated, or the run was reported as inaccurate.
+default and with equal steps. Speeds are times real time (median, all runs together), of the whole call; errors
+(median, greatest) are differences of positions, m and rad, from runs with a thousandth of the accuracy.
+`ended early`: the machine overturned, or the constraints lost their rank. `wrong`: the error was greater than stated,
+or the run was reported as inaccurate.
 """
 
 

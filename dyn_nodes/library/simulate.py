@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile
     from dyn_nodes.library.loaded import Loaded
 
-TOLERANCE = 1e-5
+TOLERANCE = 1e-6
 """Tolerance of controlled steps (`Settings.atol` of `rk32`)."""
 LONGEST = 1e6
 """Maximum number of periods in a run."""
