@@ -216,18 +216,17 @@ def draw(results: dict[str, list[Curve]], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.8), sharey=True)
-    styles = {'rk32': 'o-', 'dopri5': '--', 'adams': '-.', 'rodas3': ':'}
+    styles = {'rk3': '+-', 'rk32': 'x-', 'dopri5': '.--', 'adams': '.-.', 'rodas3': '.:'}
     for k, (name, all_of) in enumerate(results.items()):
         for item in all_of:
             alone = item.label == 'rk4 alone'
             if item.at is STEPS:
                 label = f'{CASES[name].title.lower()}: {item.label}'
-                style = '.:' if alone else '+-' if item.label == 'rk3' else '.-'
+                style = '.:' if alone else styles.get(item.label, '.-')
                 left.loglog(item.at, item.errors, f'C{k}{style}', label=label)
             if not alone:
-                style = '+-' if item.label == 'rk3' else f'.{styles.get(item.label, "-")}'
-                right.loglog(item.seconds, item.errors, f'C{k}{style}')
-    for label, style in {'rk4': '.-', 'rk3': '+-', **styles}.items():
+                right.loglog(item.seconds, item.errors, f'C{k}{styles.get(item.label, ".-")}')
+    for label, style in {'rk4': '.-', **styles}.items():
         right.plot([], [], style, color='0.3', label=label)
     guide = np.array([0.25, 4.0])
     left.loglog(guide, 1e-9 * guide**4, color='0.6', linewidth=1)
@@ -251,7 +250,8 @@ and its picture.
 
 An error is the greatest difference of joint positions and of the base's quaternion over the run from the solution with
 steps of {1e6 * FINEST:g} us, rad. The order is the slope of a line through the errors from {ROUND_OFF:g} to 0.1.
-`no end`: the run diverges, as the step is too long for wheels and joint stops, whose springs are not solved for.
+`no end`: the run diverges, as the step is too long for wheels and joint stops, whose springs are not solved for, or
+fails a check, such as the gap of its constraints.
 `rk3` is `rk4` with another last stage (`dyn_nodes/compile/integrators/classical.py`), of order 3, stable at 1.8 times
 as long a step; it solves for pressures, too. `rk32` is `rk3` with step control; its error is far below its tolerance,
 which applies to a rule of order 2 (`dyn_nodes/compile/integrators/controlled.py`).

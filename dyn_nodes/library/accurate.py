@@ -51,12 +51,12 @@ def run_accurately(run: Callable[[Settings], SystemRun], period: float, accuracy
         accuracy: greatest error of positions: m of the base, rad or m of joints, components of the quaternion.
     """
 
-    def run_within(tolerance: float) -> SystemRun:
-        return run(Settings('rk32', period, rtol=0.0, atol=tolerance, watch=True))
+    def run_within(tolerance: float, watch: bool = True) -> SystemRun:
+        return run(Settings('rk32', period, rtol=0.0, atol=tolerance, watch=watch))
 
     tolerance = max(COARSE * accuracy, LEAST_TOLERANCE / RATIO)
     with ThreadPoolExecutor(1) as beside:  # machine code releases the interpreter
-        first = beside.submit(run_within, tolerance)
+        first = beside.submit(run_within, tolerance, watch=False)
         tolerance, runs = RATIO * tolerance, 2
         reached = run_within(tolerance)
         error = SAFETY * difference(first.result(), reached)
