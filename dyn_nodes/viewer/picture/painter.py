@@ -90,8 +90,8 @@ class Painter:
         image[drawn] += (below[drawn] - image[drawn]) * opacity[drawn][:, None]
         placed = self._fine.project(corners.reshape(-1, 3)).reshape(-1, 3, 3)
         fill_triangles(placed, colours, depth, image)
-        height, width = self.camera.height, self.camera.width
-        small = image.reshape(height, FINE, width, FINE, 3).mean(axis=(1, 3))
+        parts = [image[row::FINE, column::FINE] for row in range(FINE) for column in range(FINE)]
+        small = np.asarray(sum(parts[1:], parts[0])) / len(parts)  # several times as fast as `mean` of two axes
         return self._words(np.clip(small, 0.0, 255.0).astype(np.uint8), snapshot, ground, title, event)
 
     # -- the machine -------------------------------------------------------------------------------------------------
