@@ -16,7 +16,7 @@ from typing import Any
 from dyn_nodes.analysis.run_plots import HIGHEST_USE, Plot
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
-from dyn_nodes.common.printing import percent_of
+from dyn_nodes.common.percent import percent_of
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import oil_actuators

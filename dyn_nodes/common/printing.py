@@ -1,17 +1,7 @@
-"""Printable form of external text, see `roslite/printing.py`, and of the load in %."""
+"""Printable form of external text, see `roslite/printing.py`."""
 
 from __future__ import annotations
 
-import math
-
 from roslite.printing import YAML_WORDS, near, printable, xml_remark, yaml_word
 
-__all__ = ['YAML_WORDS', 'near', 'percent_of', 'printable', 'xml_remark', 'yaml_word']
-
-
-def percent_of(utilisation: float, decimals: int = 0) -> str:
-    """Return a utilisation of the rated load in %, rounded down: no stage is shown before it starts."""
-    if not math.isfinite(utilisation):
-        return f'{utilisation}'
-    steps = 10.0**decimals
-    return f'{math.floor(100.0 * steps * utilisation + 1e-6) / steps:.{decimals}f}'
+__all__ = ['YAML_WORDS', 'near', 'printable', 'xml_remark', 'yaml_word']

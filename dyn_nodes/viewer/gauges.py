@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Collection, Mapping
 
-from dyn_nodes.common.printing import percent_of
+from dyn_nodes.common.percent import percent_of
 from dyn_nodes.measures import (
     BAND_OF_STAGE,
     CAUTION,

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.common.printing import percent_of
+from dyn_nodes.common.percent import percent_of
 from dyn_nodes.measures import (
     BAND_OF_STAGE,
     BANDS,

@@ -107,7 +107,7 @@ def save(path: Path, pictures: Iterable[Picture], period: float, samples: Iterab
     from PIL import Image
 
     sheet = [Image.fromarray(picture) for picture in samples]
-    images = (Image.fromarray(picture) for picture in pictures)
+    images: Iterator[Any] = (Image.fromarray(picture) for picture in pictures)
     options: dict[str, Any] = {'duration': round(1000.0 * period), 'loop': 0}
     if kind == 'GIF':
         if not sheet:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.common.printing import percent_of
+from dyn_nodes.common.percent import percent_of
 from dyn_nodes.measures import BAND_OF_STAGE, in_order, measure_of, stage_of
 from dyn_nodes.viewer.colours import BAND, DARK, GREEN, GREY, RED, WHITE, Rgb, ink_on
 from dyn_nodes.viewer.gauges import LOAD_SCALE, Scale, number
