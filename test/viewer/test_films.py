@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import weakref
 
 import numpy as np
@@ -17,9 +18,10 @@ from dyn_nodes.middleware.bags import BagError
 from dyn_nodes.nodes.bag_snapshots import read_replay, stamp_of
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.viewer.picture import Camera, Painter, camera_for, save
+from dyn_nodes.viewer.picture.film import film
 from dyn_nodes.viewer.picture.raster import fill_triangles
 from dyn_nodes.viewer.robot import load_robot
-from dyn_nodes.viewer.snapshot import Snapshot
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 
 @pytest.fixture(scope='module')
@@ -160,6 +162,21 @@ def test_film_writes_pictures_at_their_rate(bag, tmp_path, capsys):
         first = np.asarray(image.convert('RGB'))
         image.seek(10)
         assert (np.abs(first.astype(int) - np.asarray(image.convert('RGB'))).max(axis=2) > 40).mean() > 0.01
+
+
+def test_the_machine_of_a_film_is_beside_the_bars_of_its_margins(robot, replay):
+    snapshot, size = replay.at(0.5), (640, 400)
+    wide = dict.fromkeys(('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment'), Margin(0.1))
+    snapshot = dataclasses.replace(snapshot, margins=wide)
+    points = robot.corners(snapshot.joints) + np.asarray(snapshot.base_position)
+    plain = camera_for([points], *size)
+    covered = Painter(robot, plain).covered(snapshot)
+    assert 150.0 < covered < 0.5 * size[0]
+    assert plain.project(points)[:, 0].min() < covered
+    across = camera_for([points], *size, covered=covered).project(points)[:, 0]
+    assert covered < across.min() < across.max() < size[0]
+    picture = next(film(robot, [snapshot], size))
+    assert yellow(picture[:, : round(covered)]).sum() == 0
 
 
 def test_a_film_of_a_given_length_is_slow_motion_with_an_instant_for_each_picture(bag, tmp_path, capsys):
