@@ -64,7 +64,7 @@ def camera_for(
 ) -> Camera:
     """Return a camera that shows all points (n, 3), m, from the direction of a preset of the cockpit.
 
-    They are to the right of a covered part of the picture, pixels, of which at most a half is kept free.
+    They are to the right of a covered part, pixels, at most half of the width of the picture.
 
     Raises:
         KeyError: no such preset.
