@@ -60,14 +60,6 @@ def stage_of(utilisation: float) -> str:
     return next((stage for stage in STAGES[:-1] if utilisation < _end_of(stage)), LIMIT)
 
 
-def percent_of(utilisation: float, decimals: int = 0) -> str:
-    """Return a utilisation in %, rounded down: the start of a stage is shown from this stage on only."""
-    if not math.isfinite(utilisation):
-        return f'{utilisation}'
-    steps = 10.0**decimals
-    return f'{math.floor(100.0 * steps * utilisation + 1e-6) / steps:.{decimals}f}'
-
-
 def _end_of(stage: str) -> float:
     return STAGE_STARTS[STAGES[STAGES.index(stage) + 1]]
 
@@ -192,10 +184,6 @@ class Measure:
     def is_zero(self, value: float) -> bool:
         """Return whether a value is negative, or is shown as zero."""
         return value <= 0.0 or self.display(value).split()[0] == '0'
-
-    def word(self, value: float, band: str) -> str:
-        """Return the state of the machine by a value in a band: `at_zero` at zero, else the band."""
-        return self.at_zero if self.is_zero(value) else band
 
     def display(self, value: float) -> str:
         """Return a value with its unit for people: '146 kN m', '0.66 m', '12 %'; '0 J' for round-off."""

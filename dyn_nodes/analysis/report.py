@@ -16,7 +16,8 @@ from typing import Any
 from dyn_nodes.analysis.run_plots import HIGHEST_USE, Plot
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
-from dyn_nodes.measures import measure_of, percent_of
+from dyn_nodes.common.percent import percent_of
+from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.assumptions import lines
@@ -225,7 +226,7 @@ def _margins_table(summary: Mapping[str, Any]) -> str:
         value = '—' if least['value'] is None else text.display(least['value'])
         edge = (least['edge'] or '—').replace('_', ' ')
         time = _number(least['time_s'], '.2f', ' s')
-        word = '—' if least['value'] is None else text.word(least['value'], least['band'])
+        word = '—' if least['value'] is None else text.at_zero if text.is_zero(least['value']) else least['band']
         rows.append((text.label, value, word, time, edge, text.meaning))
     return html_table(('measure', 'least', 'state', 'first at', 'over', 'meaning'), rows, numbers=(1, 3))
 

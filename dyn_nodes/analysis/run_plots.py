@@ -30,7 +30,8 @@ from dyn_nodes.analysis.plots import (
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import greatest_use, tightest_wheel
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.measures import STAGE_STARTS, measure_of, percent_of
+from dyn_nodes.common.percent import percent_of
+from dyn_nodes.measures import STAGE_STARTS, measure_of
 
 HIGHEST_USE = 2.0  # greatest friction use that is drawn
 HIGHEST_UTILISATION = 2.0  # greatest utilisation that is drawn

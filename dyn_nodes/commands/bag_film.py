@@ -116,8 +116,8 @@ def _beside(runs: list[Recorded], times: list[float], size: tuple[int, int], arg
     from dyn_nodes.viewer.picture import recorded_film
 
     titles = [run.robot.name.replace('_', ' ') for run in runs]
-    given = (args.title or [])[: len(titles)]
-    titles[: len(given)] = given
+    chosen = (args.title or [])[: len(titles)]
+    titles[: len(chosen)] = chosen
     films = (
         recorded_film(run.replay, run.robot, times, size, args.camera, run.load_link, title)
         for run, title in zip(runs, titles)

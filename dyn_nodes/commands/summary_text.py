@@ -56,11 +56,12 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         if least['value'] is not None:
             text = measure_of(name)
             value = text.display(least['value'])
+            word = text.at_zero if text.is_zero(least['value']) else least['band']
             edge = f' ({least["edge"].replace("_", " ")})' if least['edge'] else ''
             rows.append(
                 (
                     f'least {text.label}',
-                    f'{value}, {text.word(least["value"], least["band"])}, at {least["time_s"]:.2f} s{edge}',
+                    f'{value}, {word}, at {least["time_s"]:.2f} s{edge}',
                 )
             )
     tightest = tightest_wheel(summary['max_friction_use'])

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.measures import BAND_OF_STAGE, DANGER, percent_of, stage_of
+from dyn_nodes.common.percent import percent_of
+from dyn_nodes.measures import BAND_OF_STAGE, DANGER, stage_of
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.diagnostics import Health, status_message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import rotation_of, wxyz
-from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.robot import Robot, Shape
 
 TEAM = f'{GROUND}/team'
+GHOST_COLOUR, GHOST_OPACITY = (0, 114, 178), 0.35
+"""Colour and opacity of a robot in another posture."""
 SHADES = 6
 """Number of levels of red, green and blue; one mesh is sent per colour that occurs."""
 QUARTERS = np.array([(0, 3, 5), (3, 1, 4), (5, 4, 2), (3, 4, 5)])
@@ -27,17 +29,11 @@ class Companion(Drawing):
         server: viser's server.
         name: unique name of the robot.
         robot: shape of the robot.
-        rgba: colour and opacity of all shapes; None: their own.
-
-    Attributes:
-        shown: links whose shapes are visible.
     """
 
-    def __init__(self, server: Any, name: str, robot: Robot, rgba: tuple[float, ...] | None = None) -> None:
+    def __init__(self, server: Any, name: str, robot: Robot) -> None:
         super().__init__(server)
         self.robot = robot
-        self.shown = set(robot.links)
-        self._meshes: dict[str, list[Any]] = {}
         paths = {robot.root: f'{TEAM}/{name}'}
         self._add(robot.root, self.scene.add_frame(paths[robot.root], show_axes=False, visible=False))
         for joint in robot.joints:
@@ -46,10 +42,11 @@ class Companion(Drawing):
             handle = self.scene.add_frame(paths[joint.child], show_axes=False, position=position, wxyz=wxyz(rotation))
             self._add(joint.child, handle)
         for link, shapes in robot.shapes.items():
-            self._meshes[link] = [
-                add_shape(self.scene, f'{paths[link]}/visual_{number}', shape, rgba)
-                for number, shape in enumerate(shapes)
-            ]
+            self._add_shapes(paths[link], link, shapes)
+
+    def _add_shapes(self, path: str, link: str, shapes: list[Shape]) -> None:
+        for number, shape in enumerate(shapes):
+            add_shape(self.scene, f'{path}/visual_{number}', shape)
 
     def update(self, position: ArrayLike, quaternion: ArrayLike, joints: Mapping[str, float]) -> None:
         """Show the robot: base position (3,) and quaternion (4,) in the ground's frame, joint positions by name."""
@@ -60,16 +57,52 @@ class Companion(Drawing):
             if joint.movable and self._moved(f'{joint.child}/value', value, ANGLE_STEP):
                 self._set_pose(joint.child, *joint.pose(joints))
 
-    def show(self, links: set[str]) -> None:
-        """Show the shapes of these links only."""
-        for link in self.shown ^ links:
-            for mesh in self._meshes.get(link, []):
-                mesh.visible = link in links
-        self.shown = links
-
     def remove(self) -> None:
         """Remove the robot from the scene."""
         self.handles[self.robot.root].remove()
+
+
+class Ghost(Companion):
+    """Links of a robot in another posture, transparent; each is one mesh, as a browser may draw in software.
+
+    Args:
+        server: viser's server.
+        name: unique name.
+        robot: shape of the robot.
+        without: materials of shapes that are omitted.
+
+    Attributes:
+        shown: links that are visible.
+    """
+
+    def __init__(self, server: Any, name: str, robot: Robot, without: Collection[str] = ()) -> None:
+        self.meshes: dict[str, Any] = {}
+        self._without = without
+        super().__init__(server, name, robot)
+        self.shown = set(self.meshes)
+
+    def _add_shapes(self, path: str, link: str, shapes: list[Shape]) -> None:
+        parts = [shape for shape in shapes if shape.material not in self._without]
+        if not parts:
+            return
+        offsets = np.cumsum([0, *(len(shape.vertices) for shape in parts)])
+        self.meshes[link] = self.scene.add_mesh_simple(
+            f'{path}/visual',
+            np.vstack([shape.vertices for shape in parts]),
+            np.vstack([shape.faces + offset for shape, offset in zip(parts, offsets)]).astype(np.uint32),
+            color=GHOST_COLOUR,
+            opacity=GHOST_OPACITY,
+            flat_shading=True,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    def show(self, links: Collection[str]) -> None:
+        """Show these links only."""
+        wanted = {link for link in links if link in self.meshes}
+        for link in self.shown ^ wanted:
+            self.meshes[link].visible = link in wanted
+        self.shown = wanted
 
 
 class BodyPicture(NamedTuple):

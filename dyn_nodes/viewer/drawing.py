@@ -16,17 +16,16 @@ POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4
 """Movements below these values, m and rad, are not sent."""
 
 
-def add_shape(scene: Any, name: str, shape: Any, rgba: Any = None) -> Any:
-    """Add a `Shape` of a link to viser's scene, in its colour or another one; return its handle."""
-    *colour, opacity = shape.rgba if rgba is None else rgba
+def add_shape(scene: Any, name: str, shape: Any) -> Any:
+    """Add a `Shape` of a link to viser's scene; return its handle."""
+    *colour, opacity = shape.rgba
     return scene.add_mesh_simple(
         name,
         shape.vertices,
         shape.faces,
         color=tuple(colour),
         opacity=None if opacity >= 1.0 else opacity,
-        side='double' if opacity < 1.0 and rgba is None else 'front',
-        cast_shadow=rgba is None,
+        side='double' if opacity < 1.0 else 'front',
     )
 
 

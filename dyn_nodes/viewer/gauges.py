@@ -6,6 +6,7 @@ import html
 import math
 from collections.abc import Collection, Mapping
 
+from dyn_nodes.common.percent import percent_of
 from dyn_nodes.measures import (
     BAND_OF_STAGE,
     CAUTION,
@@ -15,7 +16,6 @@ from dyn_nodes.measures import (
     Measure,
     in_order,
     measure_of,
-    percent_of,
     stage_of,
 )
 from dyn_nodes.viewer.colours import AMBER, BAND, BAND_TEXT, DARK, GREEN, GREY, RED, Rgb, css, ink_on
@@ -96,7 +96,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     part, band, levels = scale.part(name, margin), margin.band(name), margin.levels_of(name)
     colour = css(BAND[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
-    word = measure.word(margin.value, band if band != OK else '')
+    word = measure.at_zero if measure.is_zero(margin.value) else band if band != OK else ''
     where = margin.critical_name.replace('_', ' ')
     standstill = '' if measure.with_motion else 'at rest'
     notes = (word, where, standstill)

@@ -13,10 +13,10 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import BANDS, DANGER, measure_of
 from dyn_nodes.viewer.colours import AMBER, BAND, BLUE, GREEN, GREY, RED, WHITE, Rgb
-from dyn_nodes.viewer.companions import Companion
+from dyn_nodes.viewer.companions import Ghost
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz, yaw_of
-from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.robot import JointFrame, Robot
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 MACHINE = f'{GROUND}/machine'
@@ -29,8 +29,8 @@ DRAWINGS = ('Tipping axis', 'Reach', 'Load to axis', 'Stop', 'Wheel loads', 'Sup
 """Drawings that a user can switch off."""
 REACH_STEP = 0.03
 """Minimum change of the reach that is sent, for a machine with a reach of 8 m, m."""
-STOP_STEP, STOP_COLOUR = 0.02, (0.0, 0.45, 0.7, 0.35)
-"""Least distance of a joint from its position after the stop that is drawn, rad or m, and the colour and opacity."""
+STOP_STEP = 0.02
+"""Least distance of a joint from its position after the stop that is drawn, rad or m."""
 SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
 
 
@@ -84,7 +84,7 @@ class Scene(Drawing):
         self._newton_to_metre = 0.0
         self.margin_points: Array = np.zeros((0, 3))
         self.hidden: set[str] = set()
-        self._stop: Companion | None = None
+        self._stop: Ghost | None = None
         self._set_up()
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class Scene(Drawing):
         self._segments('reach/limit', segments, GREY, 0.04, REACH_STEP * self.unit)
 
     def _show_stop(self, snapshot: Snapshot) -> None:
-        """Draw the links that still move in the posture after the certified stop, transparent."""
+        """Draw the links that still move in the posture after the certified stop, without a body that swings."""
         moved = set[str]()
         if self.robot is not None and snapshot.stop and 'Stop' not in self.hidden:
             at_rest = {**snapshot.joints, **snapshot.stop}
@@ -369,8 +369,8 @@ class Scene(Drawing):
             return
         assert self.robot is not None
         if self._stop is None:
-            self._stop = Companion(self.server, 'stop', self.robot, STOP_COLOUR)
-        self._stop.show(moved)
+            self._stop = Ghost(self.server, 'stop', self.robot, self.payload_materials)
+        self._stop.show(moved - {joint.child for joint in self.robot.joints if _is_swing(joint)})
         self._stop.update(snapshot.base_position, snapshot.base_quaternion, at_rest)
         self.handles['stop'] = self._stop.handles[self.robot.root]
 
@@ -437,3 +437,8 @@ def _weighed(interval: tuple[float, float] | None) -> str:
 
 def _kilonewtons(force: float) -> str:
     return f'{force / 1e3:.0f} kN' if force >= 1e4 else f'{force / 1e3:.1f} kN' if force >= 1e3 else f'{force:.0f} N'
+
+
+def _is_swing(joint: JointFrame) -> bool:
+    """Return whether a joint turns about the z axis of its parent, as the upper body of a machine."""
+    return joint.kind in ('revolute', 'continuous') and abs(float((joint.origin[:3, :3] @ joint.axis)[2])) > 0.99

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.percent import percent_of
 from dyn_nodes.measures import (
     BAND_OF_STAGE,
     BANDS,
@@ -34,7 +35,6 @@ from dyn_nodes.measures import (
     friction_levels,
     in_order,
     measure_of,
-    percent_of,
     stage_of,
 )
 from dyn_nodes.viewer.geometry import rotation_of

@@ -86,17 +86,18 @@ def demo(tmp_path):
 
 
 def test_a_short_demo_leaves_bag_summary_plots_and_report(demo):
-    run = demo('--duration', '0.5')
+    run = demo('--duration', '0.5', '--film', '1')
     assert run.wait() == 0, run.text
+    assert 'film.gif: 13 pictures, 1.1 s' in run.text
     names = {path.name for path in run.folder.iterdir()}
-    assert names >= {'bag', 'log', 'summary.json', 'report.html', 'base_rotation.png', 'wheel_loads.png'}
+    assert names >= {'bag', 'log', 'summary.json', 'report.html', 'film.gif', 'base_rotation.png', 'wheel_loads.png'}
     summary = run.summary
     assert summary['duration_s'] == 0.5
     assert (summary['recovered'], summary['overturned']) == (False, False)
     assert abs(summary['final_wheel_load_sum_error']) < 1e-5
     assert summary['wall_time_s'] > 0.0
     assert re.search(r'took [\d.]+ s in all, [\d.]+ s of it from the first simulated instant to the last', run.text)
-    assert 'cockpit' not in run.text  # --fast has none
+    assert 'cockpit: ' not in run.text  # --fast has none
     assert 'viewer_node' not in run.node_pids()
     with AnyReader([run.folder / 'bag']) as reader:
         assert {topic: info.msgcount for topic, info in reader.topics.items()} == summary['messages']

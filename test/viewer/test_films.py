@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
+import weakref
+
 import numpy as np
 import pytest
 from PIL import Image
 from small_bags import LIFT_OFF, SECONDS, write_bag
 
 from dyn_nodes import cli
+from dyn_nodes.commands.recorded_machine import read_recorded
 from dyn_nodes.measures import measure
 from dyn_nodes.middleware.bags import BagError
 from dyn_nodes.nodes.bag_snapshots import read_replay, stamp_of
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.viewer.picture import Camera, Painter, camera_for
+from dyn_nodes.viewer.picture import Camera, Painter, camera_for, save
+from dyn_nodes.viewer.picture.film import film
 from dyn_nodes.viewer.picture.raster import fill_triangles
 from dyn_nodes.viewer.robot import load_robot
-from dyn_nodes.viewer.snapshot import Snapshot
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 
 @pytest.fixture(scope='module')
@@ -156,6 +162,50 @@ def test_film_writes_pictures_at_their_rate(bag, tmp_path, capsys):
         first = np.asarray(image.convert('RGB'))
         image.seek(10)
         assert (np.abs(first.astype(int) - np.asarray(image.convert('RGB'))).max(axis=2) > 40).mean() > 0.01
+
+
+def test_the_machine_of_a_film_is_beside_the_bars_of_its_margins(robot, replay):
+    snapshot, size = replay.at(0.5), (640, 400)
+    wide = dict.fromkeys(('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment'), Margin(0.1))
+    snapshot = dataclasses.replace(snapshot, margins=wide)
+    points = robot.corners(snapshot.joints) + np.asarray(snapshot.base_position)
+    plain = camera_for([points], *size)
+    covered = Painter(robot, plain).covered(snapshot)
+    assert 150.0 < covered < 0.5 * size[0]
+    assert plain.project(points)[:, 0].min() < covered
+    across = camera_for([points], *size, covered=covered).project(points)[:, 0]
+    assert covered < across.min() < across.max() < size[0]
+    picture = next(film(robot, [snapshot], size))
+    assert yellow(picture[:, : round(covered)]).sum() == 0
+
+
+def test_a_film_of_a_given_length_is_slow_motion_with_an_instant_for_each_picture(bag, tmp_path, capsys):
+    output = tmp_path / 'slow.gif'
+    arguments = ['--from', '1', '--to', '1.5', '--rate', '10', '--size', '160x100', '--length', '2.5']
+    assert cli.main(['bag', 'film', str(bag), '-o', str(output), *arguments]) == 0
+    text = capsys.readouterr()
+    assert f'{output}: drawing 26 pictures' in text.err
+    assert f'{output}: 26 pictures, 2.6 s' in text.out
+    options = argparse.Namespace(machine='log_loader', config=None, namespace=None)
+    usual, fine = (len(read_recorded(str(bag), options, rate).replay.times) for rate in (0.0, 50.0))
+    assert fine == pytest.approx(SECONDS * 50 + 1, abs=1)
+    assert usual < 0.7 * fine
+
+
+def test_pictures_of_a_film_are_taken_one_by_one(tmp_path):
+    alive = []
+
+    def pictures():
+        for k in range(20):
+            picture = np.full((40, 60, 3), 10 * k, dtype=np.uint8)
+            alive.append(weakref.ref(picture))
+            assert sum(each() is not None for each in alive) <= 4, 'a long film does not fit into memory as a whole'
+            yield picture
+
+    save(tmp_path / 'film.gif', pictures(), 0.1, [np.full((40, 60, 3), 90, dtype=np.uint8)])
+    with Image.open(tmp_path / 'film.gif') as image:
+        assert image.size == (60, 40)
+    assert len(alive) == 20
 
 
 def test_two_bags_are_beside_each_other(bag, tmp_path):

@@ -138,6 +138,7 @@ def see(cockpit, demo, size, name):
         page = Viewed(cockpit, browser)
         page.until(demo[0], lambda: page.eye is not None and browser.evaluate(BANNER) is not None)
         page.until(demo[0], lambda: bool(browser.evaluate(FOLDED)) == (size[0] < 1000))
+        page.until(demo[0], lambda: page.camera.image_width >= 0.45 * size[0])  # the page reports its camera later
         browser.evaluate(COMPARED)
         for snapshot in demo:
             page.until(snapshot, lambda: page.outside() < 1.0)

@@ -16,7 +16,8 @@ from chromium import Chromium, find_chromium
 from domains import next_domain
 from timeouts import scaled_timeout
 
-from dyn_nodes.measures import BANDS, CAUTION, DANGER, OK, Levels, percent_of, stage_of
+from dyn_nodes.common.percent import percent_of
+from dyn_nodes.measures import BANDS, CAUTION, DANGER, OK, Levels, stage_of
 from dyn_nodes.nodes.bag_snapshots import Replay, read_replay
 from dyn_nodes.viewer.gauges import Scale, banner, gauges, governor_line, load_bar
 from dyn_nodes.viewer.situation import (

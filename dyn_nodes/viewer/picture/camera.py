@@ -59,8 +59,12 @@ class Camera:
         return np.asarray(ahead + x[None, :, None] * right + y[:, None, None] * up)
 
 
-def camera_for(points: Iterable[Array], width: int, height: int, preset: str = 'Follow') -> Camera:
+def camera_for(
+    points: Iterable[Array], width: int, height: int, preset: str = 'Follow', covered: float = 0.0
+) -> Camera:
     """Return a camera that shows all points (n, 3), m, from the direction of a preset of the cockpit.
+
+    They are to the right of a covered part, pixels, at most half of the width of the picture.
 
     Raises:
         KeyError: no such preset.
@@ -72,5 +76,8 @@ def camera_for(points: Iterable[Array], width: int, height: int, preset: str = '
     eye, target = (np.array(point) for point in PRESETS[preset])
     away = (eye - target) / np.linalg.norm(eye - target)
     middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-    distance = distance_to_show(cloud, middle, away, visible(width / height))
-    return Camera(middle + away * max(distance, 1.0), middle, width, height)
+    covered = min(covered, 0.5 * width)
+    distance = max(distance_to_show(cloud, middle, away, visible((width - covered) / height)), 1.0)
+    camera = Camera(middle + away * distance, middle, width, height)
+    aside = camera.axes[1] * 0.5 * covered * distance / camera.focal
+    return Camera(camera.eye - aside, camera.target - aside, width, height)

@@ -58,7 +58,9 @@ def film(
         base = rotation_of(snapshot.base_quaternion)
         points = base.apply(robot.corners(snapshot.joints)) + np.asarray(snapshot.base_position)
         corners.append(ground_rotation(*snapshot.slope).apply(points))
-    painter = Painter(robot, camera_for(corners, *size, preset), load_link)
+    camera = camera_for(corners, *size, preset)
+    covered = Painter(robot, camera, load_link).covered(snapshots[-1])
+    painter = Painter(robot, camera_for(corners, *size, preset, covered), load_link)
     for k, snapshot in enumerate(snapshots):
         yield painter.draw(snapshot, title, events[k] if events else '')
 
@@ -107,7 +109,7 @@ def save(path: Path, pictures: Iterable[Picture], period: float, samples: Iterab
     from PIL import Image
 
     sheet = [Image.fromarray(picture) for picture in samples]
-    images = (Image.fromarray(picture) for picture in pictures)
+    images: Iterator[Any] = (Image.fromarray(picture) for picture in pictures)
     options: dict[str, Any] = {'duration': round(1000.0 * period), 'loop': 0}
     if kind == 'GIF':
         if not sheet:
