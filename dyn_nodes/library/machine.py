@@ -386,8 +386,7 @@ class Machine(LoadedMachine):
             payload: kg.
             slope: of the ground, rad.
             period: between two samples, s.
-            step: of equal steps, s; machines with fast dynamics use shorter ones. None: 1 ms with functions as inputs,
-                otherwise controlled steps, short where wheels lift off, joints meet stops and valves open.
+            step: of equal steps, s; fast motions shorten them. None: 1 ms with functions, else controlled steps.
             accuracy: greatest error of positions (m of the base, rad or m of joints, components of the quaternion) at
                 the samples, in place of `step`: controlled steps, and the run is repeated with a smaller tolerance
                 until the difference confirms the accuracy (`Run.error`). Not with functions as inputs.

@@ -106,13 +106,13 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         made.refined_for = made.refined_for or plant.refined_for
         return made
 
+    equal = Settings(step=plant.period / plant.substeps, watch=True)
+    controlled = Settings('rk32', asked.period, rtol=0.0, atol=TOLERANCE, watch=True)
     with shown('runs'):
-        if asked.accuracy is not None:
-            raw, error, _ = run_accurately(run, asked.period, asked.accuracy)
-        elif asked.step is None:
-            raw, error = run(Settings('rk32', asked.period, rtol=0.0, atol=TOLERANCE, watch=True)), np.nan
+        if asked.accuracy is None:
+            raw, error = run(controlled if asked.step is None else equal), np.nan
         else:
-            raw, error = run(Settings(step=plant.period / plant.substeps, watch=True)), np.nan
+            raw, error, _ = run_accurately(run, asked.period, asked.accuracy)
     return Run(machine, _with_events(machine, raw, cut), conditions, error)
 
 
