@@ -122,8 +122,8 @@ class Loops:
         function = ca.Function('gaps', [blocks.q], [ca.densify(values)])
         self._positions, self._gaps = np.empty(tree.nq), np.empty(len(rows))
         self._buffer, self._evaluate = function.buffer()
-        self._buffer.set_arg(0, memoryview(self._positions))
-        self._buffer.set_res(0, memoryview(self._gaps))
+        self._buffer.set_arg(0, memoryview(self._positions))  # type: ignore[arg-type, call-arg]
+        self._buffer.set_res(0, memoryview(self._gaps))  # type: ignore[arg-type, call-arg]
 
     @classmethod
     def of(cls, machine: Machine) -> Loops | None:
