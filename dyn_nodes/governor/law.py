@@ -264,7 +264,8 @@ def to_safety(
 
     Such a command is evaluated as a whole, compared with the same time without it, and taken in the first of some
     `WAYS` whose least share does not fall below a floor, both on the way and on the stop after one period of it. If the
-    rated load lowers the floor, the shares without this limit keep their own. A function that still moves in the opposite direction is only braked. Return whether any function passes.
+    rated load lowers the floor, the shares without this limit keep their own. A function that still moves in the
+    opposite direction is only braked. Return whether any function passes.
     """
     floor, changed = min(law.least, stop.least, stop.standing - law.slack), False
     kept = min(law.least, stop.pushes, stop.rest - law.slack)
