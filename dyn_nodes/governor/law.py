@@ -106,8 +106,8 @@ def decide_fields(
     command: Array, before: Array, step: float, since: Array, output: Array, parts: Array, *fields: Any
 ) -> Stop:
     """Call `decide` with the fields of law, expected answers and situation."""
-    settings, expected = LawSettings(*fields[:6]), Results(*fields[6:12])
-    return decide(command, before, step, settings, since, expected, situation_of(fields[12:]), output, parts)
+    settings, expected = LawSettings(*fields[:6]), Results(*fields[6:14])
+    return decide(command, before, step, settings, since, expected, situation_of(fields[14:]), output, parts)
 
 
 @part
@@ -129,6 +129,8 @@ def choose(
         Results(
             np.empty(most),
             np.empty(most, np.int64),
+            np.empty(most),
+            np.empty(most),
             np.empty(most),
             np.empty(most),
             np.empty(most, np.bool_),
@@ -261,10 +263,12 @@ def to_safety(
     """Pass held functions, in place, that lead to a more stable posture than `stop`, which follows the present output.
 
     Such a command is evaluated as a whole, compared with the same time without it, and taken in the first of some
-    `WAYS` whose least share does not fall below a floor, both on the way and on the stop after one period of it. A
-    function that still moves in the opposite direction is only braked. Return whether any function passes.
+    `WAYS` whose least share does not fall below a floor, both on the way and on the stop after one period of it. If the
+    rated load lowers the floor, the shares without this limit keep their own. A function that still moves in the
+    opposite direction is only braked. Return whether any function passes.
     """
     floor, changed = min(law.least, stop.least, stop.standing - law.slack), False
+    kept = min(law.least, stop.pushes, stop.rest - law.slack)
     for i in range(lefts):
         k = left[i]
         if not (eases[k] and follow[k] * command[k] > 0.0):
@@ -277,10 +281,11 @@ def to_safety(
             toward[k] = wanted
             if not (trial[k] - output[k]) * wanted > 0.0:
                 break  # no further than the certified output, and the remaining ways are gentler
-            if not ask(trial, trial, 0.0, floor, memory).least >= floor:
+            first = ask(trial, trial, 0.0, floor, memory)
+            if not (first.least >= floor and first.pushes >= kept):
                 continue
             way = ask(trial, toward, leads, floor, memory)
-            if not way.least >= floor:
+            if not (way.least >= floor and way.pushes >= kept):
                 continue
             toward[k] = 0.0
             without = ask(output, toward, leads, -np.inf, memory)
@@ -301,19 +306,21 @@ def ask(volts: Array, toward: Array, leads: float, enough: float, memory: Memory
         stop = stop_of(memory.results, row)
         expected.least[question], expected.contact[question] = stop.least, stop.contact
         expected.ahead[question], expected.standing[question] = stop.ahead, stop.standing
+        expected.pushes[question], expected.rest[question] = stop.pushes, stop.rest
         return stop
     counts[OPEN] = 1
     record_request(volts, toward, leads, enough, memory)
     if np.isnan(expected.least[question]):
         guess = np.inf if question == 0 or enough == -np.inf else -np.inf
-        return Stop(guess, 0, guess, guess)
+        return Stop(guess, 0, guess, guess, guess, guess)
     return stop_of(expected, question)
 
 
 @part
 def stop_of(results: Results, row: int) -> Stop:
     """Return the predicted stop in a row."""
-    return Stop(results.least[row], results.contact[row], results.ahead[row], results.standing[row])
+    least, standing = results.least[row], results.standing[row]
+    return Stop(least, results.contact[row], results.ahead[row], standing, results.pushes[row], results.rest[row])
 
 
 @part

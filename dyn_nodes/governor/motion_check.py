@@ -95,7 +95,7 @@ def compare_motion(
     ways: Array,
     excess: Array,
 ) -> bool:
-    """Compare states (h, n) of the observer with measurements (n,) and draw them to these; return if a joint fails.
+    """Compare states (h, n) of the observer with measurements (n,), and update them; return whether a joint fails.
 
     Args:
         positions: rad or m; updated.

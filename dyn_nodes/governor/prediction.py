@@ -52,12 +52,14 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
                 continue  # it never started
             other, other_off = summed(runs, k)
             standing, off = min(worst.standing, other.standing), max(off, other_off)
+            pushes, rest = min(worst.pushes, other.pushes), min(worst.rest, other.rest)
             if other.least < worst.least:
-                worst = Stop(other.least, other.contact, other.ahead, standing)
+                worst = Stop(other.least, other.contact, other.ahead, standing, pushes, rest)
             else:
-                worst = Stop(worst.least, worst.contact, worst.ahead, standing)
+                worst = Stop(worst.least, worst.contact, worst.ahead, standing, pushes, rest)
         results.least[row], results.contact[row] = worst.least, worst.contact
         results.ahead[row], results.standing[row], results.off[row] = worst.ahead, worst.standing, off
+        results.pushes[row], results.rest[row] = worst.pushes, worst.rest
         # the rest of a stop that was cut off may be worse than all others
         followed = runs.outcome[offset : offset + variants].max() == AT_REST
         results.followed[row] = worst.least == -np.inf or followed
@@ -67,7 +69,7 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
 def predict_fields(*fields: Any) -> None:
     """Predict the first request, from the fields of requests, results and situation."""
     first, last = np.int64(0), np.int64(1)  # with literals Numba compiles `predict_stops` again
-    predict_stops(Requests(*fields[:4]), Results(*fields[4:10]), first, last, situation_of(fields[10:]))
+    predict_stops(Requests(*fields[:4]), Results(*fields[4:12]), first, last, situation_of(fields[12:]))
 
 
 @part
@@ -82,15 +84,16 @@ def summed(runs: Runs, runner: int) -> tuple[Stop, float]:
     for i in range(count):
         is_valid = np.isfinite(least[i]) and np.isfinite(runs.instant[runner, i]) and np.isfinite(standing[i])
         if not is_valid or np.isnan(standing[count + i]):
-            return Stop(-np.inf, 0, 0.0, -np.inf), np.inf
+            return Stop(-np.inf, 0, 0.0, -np.inf, -np.inf, -np.inf), np.inf
     for i in range(count):
         if least[i] < least[worst]:
             worst = i
         if standing[count + i] < standing[count + limited]:
             limited = i
-    if standing[count + limited] < least[worst]:
-        return Stop(standing[count + limited], limited, 0.0, standing.min()), runs.off[runner]
-    return Stop(least[worst], worst, runs.instant[runner, worst], standing.min()), runs.off[runner]
+    pushes, lowest, rest = least[worst], standing.min(), standing[:count].min()
+    if standing[count + limited] < pushes:
+        return Stop(standing[count + limited], limited, 0.0, lowest, pushes, rest), runs.off[runner]
+    return Stop(pushes, worst, runs.instant[runner, worst], lowest, pushes, rest), runs.off[runner]
 
 
 @kernel

@@ -450,4 +450,4 @@ class StopPredictor:
 
 def _stop(stops: Results, row: int) -> Stop:
     """Return the predicted stop in a row."""
-    return Stop(*(column[row].item() for column in stops[:4]))
+    return Stop(*(column[row].item() for column in stops[:6]))

@@ -287,6 +287,7 @@ class Results(NamedTuple):
         contact: (k,) index of that spring or edge.
         ahead: (k,) its time, s.
         standing: (k,) least share at rest in the end.
+        pushes, rest: (k,) both without the limit of the rated load.
         followed: (k,) whether the stop was predicted to its end.
         off: (k,) last time at which a wheel was off the ground, s; inf if one is off in the end.
     """
@@ -295,6 +296,8 @@ class Results(NamedTuple):
     contact: Indices
     ahead: Array
     standing: Array
+    pushes: Array
+    rest: Array
     followed: Flags
     off: Array
 
@@ -465,6 +468,8 @@ def results(count: int) -> Results:
     return Results(
         nothing,
         np.zeros(count, np.int64),
+        nothing.copy(),
+        nothing.copy(),
         nothing.copy(),
         nothing.copy(),
         np.zeros(count, np.bool_),

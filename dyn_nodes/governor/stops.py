@@ -15,12 +15,15 @@ class Stop(NamedTuple):
         contact: index of that wheel.
         ahead: time of that instant, s from now.
         standing: the least of all wheels at rest when the machine has stopped.
+        pushes, rest: `least` and `standing` without the limit of the rated load.
     """
 
     least: float
     contact: int
     ahead: float
     standing: float
+    pushes: float
+    rest: float
 
 
 class Decision(NamedTuple):

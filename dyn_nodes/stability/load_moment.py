@@ -94,7 +94,7 @@ class LoadMomentIndicator:
         return LoadMoment(utilisation, rated, tipping, self._edge(running, gravity))
 
     def _closed(self, positions: Mapping[str, float]) -> Mapping[str, float]:
-        """Return positions that close the linkages; measured positions of all joints are unchanged."""
+        """Return positions that close the linkages; complete positions are measured, and stay."""
         if not self.machine.constraints or len(positions) >= len(self.machine.movable_joints):
             return positions
         self._loops = self._loops or Loops.of(self.machine)

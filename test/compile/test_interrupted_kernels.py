@@ -27,7 +27,7 @@ def summed(count):
 
 @kernel
 def named(count):
-    return Stop(summed(count), 0, 1.0, 2.0)
+    return Stop(summed(count), 0, 1.0, 2.0, 3.0, 4.0)
 
 
 @kernel

@@ -49,7 +49,8 @@ class Written:
     def stop(self, volts, enough=-np.inf, toward=None):
         self.asked.append(volts.copy())
         led = volts if toward is None else toward
-        return Stop(float(self.least(volts)), 1, 0.3, float(self.standing(led)))
+        least, standing = float(self.least(volts)), float(self.standing(led))
+        return Stop(least, 1, 0.3, standing, least, standing)
 
     def decide(self, command, before, step, since, lasting):
         output, parts = np.empty(len(before)), np.empty(len(before))

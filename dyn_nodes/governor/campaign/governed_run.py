@@ -95,10 +95,16 @@ class Rig:
         Raises:
             NoEquilibriumError: the machine cannot rest at its start.
         """
+        return Trial(
+            self._at_start(case), case, self.effects, self.partner(case.imu) if governed else None, self.rating
+        )
+
+    def _at_start(self, case: Case) -> Plant:
+        """Return the plant of a case at its start; errors as in `trial`."""
         plant = self.plant(case.mass, case.center)
         load(plant, case, case.payload)
         reset_at(plant, dict(zip(self.effects.joints, case.start)))
-        return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None, self.rating)
+        return plant
 
     def run(self, case: Case, governed: bool = True) -> RunOutcome:
         """Run a case to the end of its levers or until the machine overturns."""
@@ -139,7 +145,7 @@ class Rig:
         """
         partner = self.partner(True)
         try:
-            plant = self.trial(case, governed=False).plant
+            plant = self._at_start(case)
         except NoEquilibriumError:
             return -np.inf
         partner.restart(case.known_payload)
