@@ -19,8 +19,8 @@ from dyn_nodes.library.machine_base import STEP
 from dyn_nodes.library.motion import starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
-from dyn_nodes.library.simulator import RUNNING, Simulator, effort_limits, inputs_of, start_from
-from dyn_nodes.library.vectors import number, rows_of
+from dyn_nodes.library.simulator import RUNNING, Simulator, effort_limits, inputs_of, start_from, state_from
+from dyn_nodes.library.vectors import number
 from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.events import BEYOND, Event, overspeed
 from dyn_nodes.simulation.guards.checks import judge
@@ -76,14 +76,18 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     conditions = machine.conditions_for(asked.payload, asked.slope, asked.x0)
     payload, slope, _ = conditions
     quantity, drive = asked.drive
-    is_changed = callable(drive) or asked.x0 is not None
+    torque = asked.torque is not None
+    is_changed = callable(drive) or (asked.x0 is not None and machine.system(torque).actuation == 'effort')
     make = machine.plant if is_changed else machine.resting_plant
-    plant = make(asked.torque is not None, asked.joints, payload, slope, asked.period, step)
+    plant = make(torque, asked.joints, payload, slope, asked.period, step)
     system: Any = plant.system
+    x = plant.x
     if asked.x0 is not None:
-        start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names), stepped=callable(drive))
+        x = state_from(owner, asked.x0, system)
+        if is_changed:
+            start_from(plant, x, stepped=callable(drive))
         assumed = are_assumed(asked.payload, asked.slope, asked.x0)
-        if assumed and starts(system, plant.x, plant.u, plant.p):
+        if assumed and starts(system, x, plant.u, plant.p):
             warn(not_at_rest(owner, 'x0', conditions))
     if callable(drive):
         simulator = Simulator(machine, plant, quantity, conditions)
@@ -102,7 +106,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     inputs, cut = within(table_of(owner, quantity, drive, input_names, held), limits)
 
     def run(settings: Settings) -> SystemRun:
-        made: SystemRun = system.run(plant.x, times, inputs, plant.p.copy(), settings)
+        made: SystemRun = system.run(x, times, inputs, plant.p.copy(), settings)
         made.refined_for = made.refined_for or plant.refined_for
         return made
 
@@ -129,7 +133,7 @@ def simulator_of(
     _check_steps(machine.name, period=period, step=step)
     plant = machine.plant(torque, joints, conditions.payload, conditions.slope, period, step)
     if x0 is not None:
-        start_from(machine.name, plant, rows_of(machine.name, 'x0', x0, plant.system.state_names), stepped=True)
+        start_from(plant, state_from(machine.name, x0, plant.system), stepped=True)
     return Simulator(machine, plant, 'torque' if plant.system.actuation == 'effort' else 'voltage', conditions)
 
 

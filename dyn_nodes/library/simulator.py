@@ -136,8 +136,7 @@ class Simulator:
         self.plant.reset()
         self.status, self.detail, self.events = RUNNING, '', []
         if x0 is not None:
-            names = self.plant.system.state_names
-            start_from(self.machine.name, self.plant, rows_of(self.machine.name, 'x0', x0, names), stepped=True)
+            start_from(self.plant, state_from(self.machine.name, x0, self.plant.system), stepped=True)
         return self.x
 
     def margins(self, measures: Sequence[str] = DEFAULT_MEASURES) -> Margins:
@@ -158,17 +157,22 @@ class Simulator:
         return Margins([observer.observe(self.plant.outputs(), self.plant.p[:3])], None, self.conditions)
 
 
-def start_from(owner: str, plant: Plant, x0: Array, stepped: bool = False) -> None:
-    """Set the state of a plant; efforts that hold its joints there become its inputs.
+def state_from(owner: str, x0: ArrayLike, system: Any) -> Array:
+    """Return a state (n,) of a system. Raises ValueError, with the name of the machine, for another shape."""
+    x = rows_of(owner, 'x0', x0, system.state_names)
+    if x.ndim != 1:
+        raise ValueError(f'{owner}: x0: expected shape ({len(system.state_names)},); found {x.shape}')
+    return x
+
+
+def start_from(plant: Plant, x0: Array, stepped: bool = False) -> None:
+    """Set the state of a plant at rest; efforts that hold its joints there become its inputs.
 
     Args:
-        owner: name of the machine, for messages.
         plant: at rest.
         x0: (n,) state.
         stepped: the plant itself is advanced.
     """
-    if x0.ndim != 1:
-        raise ValueError(f'{owner}: x0: expected shape ({len(plant.system.state_names)},); found {x0.shape}')
     nq, nv = plant.system.nq, plant.system.nv
     plant.x = x0.copy()
     plant.x[nq : nq + nv] = 0.0

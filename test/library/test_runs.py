@@ -73,6 +73,18 @@ def test_a_run_continues_from_its_last_state(loader, step, error):
     np.testing.assert_allclose(rest.q[-1], whole.q[-1], rtol=0, atol=error)
 
 
+def test_a_run_does_not_depend_on_earlier_ones_from_other_states_and_payloads():
+    m = dn.load('log_loader')
+    first = m.simulate(0.2, voltage={'stick': 1.0}, payload=1000.0)
+    for payload in range(40):  # more than are kept
+        m.simulate(0.01, voltage={'stick': 1.0}, payload=float(payload), x0=first.last)
+        m.simulate(0.01, voltage={'stick': 1.0}, payload=float(payload))
+    m.simulate(0.1, voltage=lambda t, x: {'stick': 5.0}, payload=1000.0)
+    first.raw.parameters[:] = np.nan
+    again = m.simulate(0.2, voltage={'stick': 1.0}, payload=1000.0)
+    np.testing.assert_array_equal(again.q, first.q)
+
+
 def test_a_holding_law_keeps_the_arm_at_rest(loader):
     joint = loader.joints.index('boom_joint')
     target = loader.posture()[-3:]
