@@ -13,16 +13,18 @@ same checks serve the stability monitor, the tip-over governor, `monitor replay`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.constraints.linkages import Loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor._kernels import kernel
 from dyn_nodes.monitor.measured_kernels import up_kernel
+
+if TYPE_CHECKING:
+    from dyn_nodes.constraints.linkages import Loops
 
 GAP = 0.1
 """Greatest interval of samples that are compared, s; after a longer one the checks restart."""
@@ -155,7 +157,12 @@ class LoopChecks:
     """
 
     def __init__(self, machine: Machine, deviation: float = 0.0) -> None:
-        self._loops, self._bound = Loops.of(machine), OPEN + 20.0 * deviation
+        self._loops: Loops | None = None
+        self._bound = OPEN + 20.0 * deviation
+        if machine.constraints:
+            from dyn_nodes.constraints.linkages import Loops
+
+            self._loops = Loops.of(machine)
         self.clear()
 
     def clear(self) -> None:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.constraints.errors import AssemblyError
-from dyn_nodes.constraints.linkages import Loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.stability.at_rest import stands_on_springs
@@ -27,6 +25,9 @@ from dyn_nodes.stability.equilibrium.axes import carrying_supports
 from dyn_nodes.stability.equilibrium.gear import GearError, RunningGear, running_gear
 from dyn_nodes.stability.equilibrium.tipping import first_loss, rigid_edges, settle
 from dyn_nodes.stability.polygon import name_edges
+
+if TYPE_CHECKING:
+    from dyn_nodes.constraints.linkages import Loops
 
 RATED_SHARE = 0.75
 """Share of the tipping load that is rated (ISO 10567, EN 474-1)."""
@@ -97,6 +98,9 @@ class LoadMomentIndicator:
         """Return positions that close the linkages; complete positions are measured, and stay."""
         if not self.machine.constraints or len(positions) >= len(self.machine.movable_joints):
             return positions
+        from dyn_nodes.constraints.errors import AssemblyError
+        from dyn_nodes.constraints.linkages import Loops
+
         self._loops = self._loops or Loops.of(self.machine)
         try:
             return positions if self._loops is None else self._loops.closed(positions)
