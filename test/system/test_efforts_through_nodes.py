@@ -87,7 +87,7 @@ def test_the_launch_of_any_machine_accepts_external_efforts_with_and_without_the
     arm = Reaching(probe, controller, 'joint_command_in' if governed else 'joint_command', 3000.0)
     exact = ['payload_error:=0.0', 'mass_error:=0.0', 'governor:=true'] if governed else ['controller:=false']
     # slower than real time: on a busy computer answers may be late
-    words = ['machine:=log_loader', 'payload:=3000.0', 'duration:=5.0', 'speed:=0.3', *exact]
+    words = ['machine:=log_loader', 'payload:=3000.0', 'duration:=5.0', 'speed:=0.2', *exact]
     text = launched(domain, 'machine', *words)
     assert 'controller_node' not in text
     assert 'the run of 5 s is over' in text
