@@ -40,6 +40,11 @@ class Accurate(NamedTuple):
     runs: int
 
 
+def controlled(period: float, tolerance: float, watch: bool = True) -> Settings:
+    """Return settings of controlled steps, at most a period, s, with an absolute tolerance alone."""
+    return Settings('rk32', period, rtol=0.0, atol=tolerance, watch=watch)
+
+
 def run_accurately(run: Callable[[Settings], SystemRun], period: float, accuracy: float) -> Accurate:
     """Return the run with the greatest tolerance whose error stays below the accuracy.
 
@@ -52,7 +57,7 @@ def run_accurately(run: Callable[[Settings], SystemRun], period: float, accuracy
     """
 
     def run_within(tolerance: float, watch: bool = True) -> SystemRun:
-        return run(Settings('rk32', period, rtol=0.0, atol=tolerance, watch=watch))
+        return run(controlled(period, tolerance, watch))
 
     tolerance = max(COARSE * accuracy, LEAST_TOLERANCE / RATIO)
     with ThreadPoolExecutor(1) as beside:  # machine code releases the interpreter

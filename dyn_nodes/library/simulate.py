@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.library.accurate import run_accurately
+from dyn_nodes.library.accurate import controlled, run_accurately
 from dyn_nodes.library.carried import Conditions, are_assumed, not_at_rest, warn
 from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, within
 from dyn_nodes.library.machine_base import STEP
@@ -107,16 +107,17 @@ def simulate(machine: Loaded, asked: Request) -> Run:
 
     def run(settings: Settings) -> SystemRun:
         made: SystemRun = system.run(x, times, inputs, plant.p.copy(), settings)
-        made.refined_for = made.refined_for or plant.refined_for
         return made
 
-    equal = Settings(step=plant.period / plant.substeps, watch=True)
-    controlled = Settings('rk32', asked.period, rtol=0.0, atol=TOLERANCE, watch=True)
+    error = np.nan
     with shown('runs'):
-        if asked.accuracy is None:
-            raw, error = run(controlled if asked.step is None else equal), np.nan
-        else:
+        if asked.accuracy is not None:
             raw, error, _ = run_accurately(run, asked.period, asked.accuracy)
+        elif asked.step is None:
+            raw = run(controlled(asked.period, TOLERANCE))
+        else:
+            raw = run(Settings(step=plant.period / plant.substeps, watch=True))
+            raw.refined_for = raw.refined_for or plant.refined_for
     return Run(machine, _with_events(machine, raw, cut), conditions, error)
 
 

@@ -167,11 +167,10 @@ def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) 
         raise ValueError('expected at least one time, and rising times')
     if not settings.step > 0:
         raise ValueError(f'expected a step above zero, found {settings.step:g} s')
-    allowed = ', '.join(WATCHING[:-1]) + f' or {WATCHING[-1]}'
-    if settings.watch and settings.method not in WATCHING:
-        raise ValueError(f'{system.name}: expected method {allowed} to watch for events, found {settings.method}')
-    if system.switches and settings.method not in WATCHING:
-        raise ValueError(f'{system.name}: expected method {allowed} with discrete states, found {settings.method}')
+    if (settings.watch or system.switches) and settings.method not in WATCHING:
+        allowed = f'{", ".join(WATCHING[:-1])} or {WATCHING[-1]}'
+        purpose = 'to watch for events' if settings.watch else 'with discrete states'
+        raise ValueError(f'{system.name}: expected method {allowed} {purpose}, found {settings.method}')
     return stops
 
 

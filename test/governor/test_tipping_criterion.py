@@ -25,7 +25,7 @@ WEIGHED = 0.02
 """Error of a weighed payload."""
 ENVELOPE = {0.1: 0.94, 0.05: 0.99}
 """Least certified load over the rated load of the chart, by the error of the mass of the links: the reserve applies to
-the lightest links, the rated load to those of the model."""
+the lightest links, the rated load to links with the mass of the model."""
 SWINGS = np.linspace(-np.pi, np.pi, 24, endpoint=False)
 ARMS = ((0.96, -1.83), (0.8, -1.6), (0.6, -1.4), (0.4, -1.0), (0.3, -0.8), (0.1, -0.3))
 """Boom and stick, from the nearest to the farthest reach, rad."""

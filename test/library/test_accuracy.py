@@ -7,6 +7,7 @@ import pytest
 
 import dyn_nodes as dn
 from benchmarks import population
+from benchmarks.population import error_of
 
 DRAWN, SECONDS = 20, 10.0
 FINEST = 5e-5
@@ -23,11 +24,6 @@ def manoeuvre(rng):
 @pytest.fixture(scope='module')
 def loader():
     return dn.load('log_loader')
-
-
-def error_of(run, reference) -> float:
-    count = min(len(run.times), len(reference.times))
-    return float(np.abs(run.raw.q[:count] - reference.raw.q[:count]).max())
 
 
 @pytest.mark.parametrize('number', [0, 1, 2, pytest.param(range(3, DRAWN), marks=pytest.mark.slow)])
